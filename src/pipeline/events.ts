@@ -1,0 +1,66 @@
+import type { GatewayErrorCode } from '../base/errors.js';
+import type { ChangeReason } from './changes.js';
+
+/**
+ * Everything the gateway notices, as one closed union; logs and metrics are made of it. No member ever holds a token,
+ * a header value or a message body. `pool` is a pool key as it may be shown.
+ */
+export type GatewayEvent =
+  | {
+      readonly type: 'server_connected';
+      readonly serverId: string;
+      readonly pool: string;
+      readonly durationMs: number;
+    }
+  | {
+      readonly type: 'server_connect_failed';
+      readonly serverId: string;
+      readonly pool: string;
+      readonly code: GatewayErrorCode;
+      readonly message: string;
+      readonly retryInMs: number;
+    }
+  | {
+      readonly type: 'server_disconnected';
+      readonly serverId: string;
+      readonly pool: string;
+      readonly reason: 'idle' | 'evicted' | 'closed' | 'lost';
+      readonly message: string;
+    }
+  /** One line, or a cut piece of one, that a child wrote to stderr. */
+  | { readonly type: 'server_stderr'; readonly serverId: string; readonly line: string }
+  /** Text on a child's stdout that is no message. `total` counts since the child started. */
+  | {
+      readonly type: 'server_noise';
+      readonly serverId: string;
+      readonly sample: string;
+      readonly total: number;
+    }
+  /** A message that belongs to no agent, or to one that cannot take it. */
+  | {
+      readonly type: 'message_dropped';
+      readonly serverId: string;
+      readonly method: string;
+      readonly why: string;
+    }
+  | {
+      readonly type: 'cache_outcome';
+      readonly serverId: string;
+      readonly method: string;
+      readonly outcome: 'hit' | 'miss' | 'collapsed' | 'fresh';
+    }
+  | {
+      readonly type: 'cache_purged';
+      readonly serverId: string;
+      readonly reason: ChangeReason;
+      readonly entries: number;
+    }
+  | {
+      readonly type: 'session_opened' | 'session_closed';
+      readonly serverId: string;
+      readonly sessions: number;
+    }
+  | { readonly type: 'warning'; readonly serverId?: string; readonly message: string };
+
+/** Takes an event. Must not throw and must not wait: a failing sink costs nobody an answer. */
+export type EventSink = (event: GatewayEvent) => void;
