@@ -1,0 +1,127 @@
+import { type Clock, systemClock } from '../base/clock.js';
+import { type Random, systemRandom } from '../base/random.js';
+import { Doubts } from '../cache/doubts.js';
+import { cacheLayer } from '../cache/layer.js';
+import { memoryStore } from '../cache/memory.js';
+import { environment, toolListTtlFromEnv, warnOnce } from '../config/env.js';
+import type { GatewayConfig, ServerConfig } from '../config/types.js';
+import { ChangeBus } from '../pipeline/changes.js';
+import type { EventSink } from '../pipeline/events.js';
+import { type Handler, type Layer, stack } from '../pipeline/exchange.js';
+import { ChildRegistry } from '../upstream/child.js';
+import { OriginPools } from '../upstream/origin.js';
+import { Pool, type PoolDeps, type PooledServer } from '../upstream/pool.js';
+import { openRemote } from '../upstream/remote.js';
+import { openStdio } from '../upstream/stdio.js';
+import { TransportMemory } from '../upstream/transport-memory.js';
+import { Directory } from './directory.js';
+import { PRODUCT } from './product.js';
+
+/** What the outer world provides; each has the real one as its default. */
+export interface Surroundings {
+  readonly clock?: Clock;
+  readonly random?: Random;
+  readonly emit?: EventSink;
+  readonly env?: NodeJS.ProcessEnv;
+}
+
+/** Everything below the agents' side: what the gateway and the library have in common. */
+export interface Core {
+  readonly directory: Directory;
+  readonly pool: Pool;
+  readonly changes: ChangeBus;
+  readonly children: ChildRegistry;
+  readonly handle: Handler;
+  close(): Promise<void>;
+}
+
+/** The parts that others are made of. */
+interface Base extends Required<Surroundings> {
+  readonly config: GatewayConfig;
+  readonly directory: Directory;
+  readonly changes: ChangeBus;
+  readonly doubts: Doubts;
+  readonly children: ChildRegistry;
+  readonly origins: OriginPools;
+}
+
+/** A socket that does not open within this is given up, whatever longer time a server may have to initialize. */
+const SOCKET_TIMEOUT_MS = 10_000;
+
+export function buildCore(config: GatewayConfig, surroundings: Surroundings = {}): Core {
+  const clock = surroundings.clock ?? systemClock;
+  const base: Base = {
+    clock,
+    random: surroundings.random ?? systemRandom,
+    emit: surroundings.emit ?? (() => {}),
+    env: surroundings.env ?? environment(),
+    config,
+    directory: new Directory(config),
+    changes: new ChangeBus(),
+    doubts: new Doubts(),
+    children: new ChildRegistry(),
+    origins: new OriginPools({ clock, connectTimeoutMs: SOCKET_TIMEOUT_MS }),
+  };
+  const pool = buildPool(base);
+  const known: Layer = (exchange, next) => {
+    base.directory.get(exchange.serverId);
+    return next(exchange);
+  };
+  // THE ORDER OF LAYERS, outermost first. Authentication, limits, policy and aggregation come before `known`; trust and
+  // the bridge between eras come behind the cache.
+  const handle = stack([known, buildCache(base, pool)], (exchange) => pool.handle(exchange));
+  const { directory, changes, children, origins } = base;
+  const close = async () => {
+    await pool.closeAll();
+    await origins.close();
+  };
+  return { directory, pool, changes, children, handle, close };
+}
+
+function buildPool(base: Base): Pool {
+  const { config, directory, doubts } = base;
+  return new Pool({
+    ...base,
+    server: (serverId) => pooled(directory.get(serverId)),
+    openLink: linkOpener(base),
+    maxConnections: config.maxConnections,
+    connectionIdleMs: config.connectionIdleMs,
+    factsTtlMs: config.maxTtlMs,
+    us: PRODUCT,
+    doubt: (serverId) => doubts.doubt(serverId),
+  });
+}
+
+function linkOpener(base: Base): PoolDeps['openLink'] {
+  const { clock, random, emit, env, config, directory, children, origins } = base;
+  const transports = new TransportMemory(clock);
+  return (serverId, token, events, signal) => {
+    const { id, target, connectTimeoutMs } = directory.get(serverId);
+    const { maxAnswerBytes } = config;
+    if (target.kind === 'stdio')
+      return openStdio({ id, target }, events, { maxLineBytes: maxAnswerBytes, emit, clock, env, children });
+    const options = { clock, random, emit, origins, transports, maxAnswerBytes, connectTimeoutMs, signal };
+    return openRemote({ id, target }, { token }, events, options);
+  };
+}
+
+function buildCache(base: Base, pool: Pool): Layer {
+  const { config, directory, env, emit } = base;
+  const warn = warnOnce((message) => emit({ type: 'warning', message }));
+  return cacheLayer({
+    ...base,
+    store: memoryStore({ maxBytes: config.cacheMaxBytes, maxEntries: config.cacheMaxEntries }),
+    rules: {
+      defaultTtlMs: (serverId) =>
+        directory.get(serverId).toolListTtlMs ?? toolListTtlFromEnv(env, config.toolListTtlMs, warn),
+      maxTtlMs: config.maxTtlMs,
+    },
+    sharePublic: (serverId) => directory.get(serverId).sharePublic,
+    partitionOf: (serverId, agent, caller) => pool.partitionOf(serverId, agent, caller),
+  });
+}
+
+function pooled(server: ServerConfig): PooledServer {
+  const takesToken = server.target.kind === 'remote' && server.target.forwardAuthorization;
+  return { ...server, takesToken };
+}

@@ -1,0 +1,89 @@
+import type { Clock } from '../base/clock.js';
+import { INVALID_PARAMS } from '../protocol/codes.js';
+import { toolListTtlMs } from '../protocol/hints.js';
+import type { Message } from '../wire/message.js';
+import { errorCodeOf } from './error-code.js';
+import type { TtlRules } from './freshness.js';
+import type { Generation, Generations } from './generations.js';
+import { FIRST_PAGE, variantNamed } from './list-key.js';
+import type { ListRequest, Spot } from './list-request.js';
+import { type ResultHints, readHints } from './result-hints.js';
+import type { Entry, Store } from './store.js';
+
+export interface LandingDeps {
+  readonly clock: Clock;
+  readonly store: Store;
+  readonly generations: Generations;
+  readonly rules: TtlRules;
+  /** Whether the operator lets a server's `public` lists be shared; undefined: those fetched without a token. */
+  readonly sharePublic: (serverId: string) => boolean | undefined;
+}
+
+/** A fetch whose answer has come. */
+export interface Landing {
+  readonly request: ListRequest;
+  readonly generation: Generation;
+  /** What was doubted of the server when it was asked. */
+  readonly doubts: number;
+  readonly answer: Message;
+}
+
+/**
+ * Writes down what an answer says, as far as its generation still permits: the answer itself, or that there is none to
+ * keep any more. Throws GatewayError `server_protocol` for a result that is no list.
+ */
+export function land(landing: Landing, deps: LandingDeps): void {
+  const { request, generation, answer } = landing;
+  if (answer.kind === 'error') return forgetWalk(request, answer, deps.store);
+  const { serverId, message } = request.exchange;
+  const hints = readHints(serverId, message.method, request.method, answer);
+  if (!hints || !generation.current || !isKnownPage(request, deps.store)) return;
+  deps.generations.overtake(generation);
+  const share = hints.scope === 'public' && maySharePublic(request, deps);
+  if (share && !generation.mayShare) return;
+  const [spot, other] = share ? [request.shared, request.own] : [request.own, request.shared];
+  if (generation.mayShare || other === request.own) deps.store.remove(other.key);
+  keep(spot, hints, landing, deps);
+}
+
+/** A refused cursor makes every page of its walk worthless: the next listing begins anew. */
+function forgetWalk({ method, variant, own, shared }: ListRequest, answer: Message, store: Store): void {
+  if (variant === FIRST_PAGE || !method.list || errorCodeOf(answer) !== INVALID_PARAMS) return;
+  for (const { serverId, kind, walk } of [own, shared]) store.forget({ by: 'walk', serverId, kind, walk });
+}
+
+/**
+ * Whether a kept page issued the cursor that was asked for. After a purge in mid-walk none did, so that later pages of
+ * the old walk are not kept beside the first page of the next.
+ */
+function isKnownPage({ method, variant, own, shared }: ListRequest, store: Store): boolean {
+  if (variant === FIRST_PAGE || !method.list) return true;
+  return store.lookup(own.key) !== undefined || store.lookup(shared.key) !== undefined;
+}
+
+function maySharePublic({ exchange }: ListRequest, { sharePublic }: LandingDeps): boolean {
+  return sharePublic(exchange.serverId) ?? exchange.caller.tokenHash === undefined;
+}
+
+function keep(
+  spot: Spot,
+  hints: ResultHints,
+  { request, doubts, answer }: Landing,
+  { store, clock, rules }: LandingDeps,
+): void {
+  const { ttlMs, nextCursor } = hints;
+  const wanted = request.method.onlyWithTtl ? (ttlMs ?? 0) : ttlMs;
+  const keptMs = toolListTtlMs(wanted, rules.defaultTtlMs(spot.serverId), rules.maxTtlMs);
+  if (keptMs === 0) return store.remove(spot.key);
+  const receivedAt = clock.now();
+  const freshUntil = wanted === undefined ? undefined : receivedAt + keptMs;
+  const entry: Entry = { ...spot, message: answer, receivedAt, freshUntil, doubts };
+  store.commit(entry);
+  if (nextCursor !== undefined) reserve(entry, nextCursor, store);
+}
+
+/** Lets the page behind a kept one be kept too. */
+function reserve(page: Entry, cursor: string, store: Store): void {
+  const key = page.walk + variantNamed(cursor);
+  if (store.lookup(key) === undefined) store.commit({ ...page, key, message: undefined });
+}

@@ -1,0 +1,143 @@
+import type { Clock } from '../base/clock.js';
+import { GatewayError, type GatewayErrorCode } from '../base/errors.js';
+import type { Change, ChangeBus } from '../pipeline/changes.js';
+import type { EventSink, GatewayEvent } from '../pipeline/events.js';
+import type { Agent, Caller, Exchange, Handler, Layer } from '../pipeline/exchange.js';
+import { type CacheableMethod, cacheableMethod } from '../protocol/methods.js';
+import { listCacheKey } from '../protocol/pool-key.js';
+import type { Message } from '../wire/message.js';
+import { Contradictions } from './contradictions.js';
+import type { Doubts } from './doubts.js';
+import { cancelled } from './flight.js';
+import { Flights } from './flights.js';
+import { isFresh, type TtlRules } from './freshness.js';
+import { Generations } from './generations.js';
+import { guardedStore } from './guarded-store.js';
+import { ListFetch, type ListFetchDeps } from './list-fetch.js';
+import { variantOf, walkKey } from './list-key.js';
+import { listRequest } from './list-request.js';
+import { selectionOf } from './selection.js';
+import type { Entry, Store } from './store.js';
+
+export interface CacheDeps {
+  readonly clock: Clock;
+  readonly store: Store;
+  readonly changes: ChangeBus;
+  readonly doubts: Doubts;
+  readonly emit: EventSink;
+  readonly rules: TtlRules;
+  /** Whether the operator lets a server's `public` lists be shared; undefined: those fetched without a token. */
+  readonly sharePublic: (serverId: string) => boolean | undefined;
+  /** Name of the private partition of a caller: a pool key. Pure, and called for every listing. */
+  readonly partitionOf: (serverId: string, agent: Agent, caller: Caller) => string;
+}
+
+/** Failures after which a list that is only doubted is better than none. */
+const UNREACHABLE: ReadonlySet<GatewayErrorCode> = new Set<GatewayErrorCode>([
+  'server_unavailable',
+  'server_timeout',
+  'session_lost',
+  'outcome_unknown',
+]);
+
+/** Answers lists from what is kept of earlier answers, in the bytes of the first one, its id included. */
+export function cacheLayer(deps: CacheDeps): Layer {
+  const cache = new ListCache(deps);
+  return (exchange, next) => {
+    const { method } = exchange.message;
+    const cacheable = cacheableMethod(method);
+    if (cacheable) return cache.list(exchange, cacheable, next);
+    return method === 'tools/call' ? cache.call(exchange, next) : next(exchange);
+  };
+}
+
+class ListCache {
+  readonly #deps: CacheDeps & ListFetchDeps;
+  readonly #flights = new Flights();
+  readonly #contradictions: Contradictions;
+
+  constructor(given: CacheDeps) {
+    const store = guardedStore(given.store, given.emit);
+    this.#deps = { ...given, store, generations: new Generations() };
+    this.#contradictions = new Contradictions(this.#deps);
+    given.changes.onChange((change) => this.#purge(change));
+  }
+
+  async list(exchange: Exchange, method: CacheableMethod, next: Handler): Promise<Message> {
+    const variant = variantOf(exchange.message, method);
+    if (variant === undefined) return next(exchange);
+    const partition = this.#deps.partitionOf(exchange.serverId, exchange.agent, exchange.caller);
+    const kept = exchange.fresh ? undefined : this.#kept(exchange, variant, partition, false);
+    if (!kept) return this.#fetch(exchange, method, variant, partition, next);
+    this.#report(exchange, 'hit');
+    return kept;
+  }
+
+  async call(exchange: Exchange, next: Handler): Promise<Message> {
+    const answer = await next(exchange);
+    if (answer.kind === 'error') {
+      const partition = this.#deps.partitionOf(exchange.serverId, exchange.agent, exchange.caller);
+      this.#contradictions.check(exchange, answer, partition);
+    }
+    return answer;
+  }
+
+  /** The answer that a caller may be given from the cache, if any. */
+  #kept(exchange: Exchange, variant: string, partition: string, doubted: boolean): Message | undefined {
+    const { store, sharePublic } = this.#deps;
+    const { serverId, message } = exchange;
+    const usable = (place: string): Message | undefined => {
+      const entry = store.lookup(walkKey(exchange, message.method, place) + variant);
+      return entry && this.#isUsable(entry, doubted) ? entry.message : undefined;
+    };
+    const shared = usable(listCacheKey(partition, serverId, 'public'));
+    return shared && sharePublic(serverId) !== false ? shared : usable(partition);
+  }
+
+  #isUsable(entry: Entry, doubted: boolean): boolean {
+    const { doubts, clock, rules } = this.#deps;
+    return (doubted || entry.doubts === doubts.count(entry.serverId)) && isFresh(entry, clock.now(), rules);
+  }
+
+  async #fetch(
+    exchange: Exchange,
+    method: CacheableMethod,
+    variant: string,
+    partition: string,
+    next: Handler,
+  ): Promise<Message> {
+    if (exchange.signal.aborted) throw cancelled(exchange);
+    const request = listRequest(exchange, method, variant, partition);
+    let outcome: Outcome = 'collapsed';
+    const answer = this.#flights.board(request.own.key, exchange, () => {
+      outcome = exchange.fresh ? 'fresh' : 'miss';
+      return new ListFetch(request, next, this.#deps);
+    });
+    this.#report(exchange, outcome);
+    try {
+      return await answer;
+    } catch (failure) {
+      const unreachable = failure instanceof GatewayError && UNREACHABLE.has(failure.code);
+      const kept =
+        unreachable && !exchange.fresh ? this.#kept(exchange, variant, partition, true) : undefined;
+      if (kept) return kept;
+      throw failure;
+    }
+  }
+
+  /** Fetches under way first: none of them may bring back what is forgotten here. */
+  #purge(change: Change): void {
+    const { generations, store, emit } = this.#deps;
+    const selection = selectionOf(change);
+    generations.bump(selection);
+    const entries = store.forget(selection);
+    const { serverId, reason } = change;
+    if (entries > 0) emit({ type: 'cache_purged', serverId, reason, entries });
+  }
+
+  #report({ serverId, message }: Exchange, outcome: Outcome): void {
+    this.#deps.emit({ type: 'cache_outcome', serverId, method: message.method, outcome });
+  }
+}
+
+type Outcome = Extract<GatewayEvent, { type: 'cache_outcome' }>['outcome'];

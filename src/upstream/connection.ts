@@ -1,0 +1,276 @@
+import type { Clock, Timer } from '../base/clock.js';
+import { GatewayError, messageOf } from '../base/errors.js';
+import type { EventSink } from '../pipeline/events.js';
+import type { AgentProfile, Exchange } from '../pipeline/exchange.js';
+import { notification, request } from '../protocol/compose.js';
+import { type Message, readMessage } from '../wire/message.js';
+import {
+  type Implementation,
+  initializeParams,
+  readInitializeResult,
+  type ServerFacts,
+} from './handshake.js';
+import type { Link, LinkEvents } from './link.js';
+import { Pending, type RequestLimits, timedOut } from './pending.js';
+import { paramOf, progressTokenOf, textOf, withIdAndToken, withText } from './rewrite.js';
+
+export interface ConnectionDeps {
+  readonly serverId: string;
+  readonly clock: Clock;
+  readonly emit: EventSink;
+  readonly limits: RequestLimits;
+  readonly connectTimeoutMs: number;
+  readonly us: Implementation;
+  /** Takes every notification and request of the server, in order; also those that come during the handshake. */
+  readonly inbound: (connection: Connection, message: Message, origin: Pending | undefined) => void;
+  /** Called for each answer to an agent before anything that the server sends behind it. */
+  readonly answered: (pending: Pending, exchange: Exchange, answer: Message) => void;
+  readonly streamLost: () => void;
+  readonly closed: (connection: Connection, error: GatewayError) => void;
+}
+
+export type OpenLink = (events: LinkEvents, signal: AbortSignal) => Promise<Link>;
+
+/**
+ * One initialized link: gives every request an id and a progress token of its own, and brings each answer back to the
+ * request it belongs to.
+ */
+export class Connection {
+  readonly #deps: ConnectionDeps;
+  readonly #pending = new Map<string, Pending>();
+  #link!: Link;
+  #facts!: ServerFacts;
+  #lastId = 0;
+  #over = false;
+
+  private constructor(deps: ConnectionDeps) {
+    this.#deps = deps;
+  }
+
+  /** Opens a link and does the handshake, both within `connectTimeoutMs`. */
+  static async open(
+    openLink: OpenLink,
+    profile: AgentProfile,
+    alone: boolean,
+    deps: ConnectionDeps,
+  ): Promise<Connection> {
+    const connection = new Connection(deps);
+    const deadline = new AbortController();
+    let timer: Timer | undefined;
+    const late = new Promise<never>((_, reject) => {
+      timer = deps.clock.after(deps.connectTimeoutMs, () => {
+        deadline.abort();
+        reject(timedOut(deps.serverId, 'initialize', deps.connectTimeoutMs));
+      });
+    });
+    try {
+      await Promise.race([connection.#connect(openLink, profile, alone, deadline.signal), late]);
+      return connection;
+    } catch (error) {
+      await connection.close();
+      throw error;
+    } finally {
+      timer?.cancel();
+    }
+  }
+
+  get facts(): ServerFacts {
+    return this.#facts;
+  }
+
+  get kind(): Link['kind'] {
+    return this.#link.kind;
+  }
+
+  get inFlight(): number {
+    return this.#pending.size;
+  }
+
+  /** Exchanges of agents that wait for an answer, oldest first. */
+  *exchanges(): Generator<Pending & { readonly exchange: Exchange }> {
+    for (const pending of this.#pending.values())
+      if (pending.exchange) yield pending as Pending & { readonly exchange: Exchange };
+  }
+
+  pending(wireId: string): Pending | undefined {
+    return this.#pending.get(wireId);
+  }
+
+  /** Sends an agent's request and answers with the server's response, whose id is ours. */
+  async request(exchange: Exchange): Promise<Message> {
+    const { message, signal } = exchange;
+    if (signal.aborted) throw cancelled(this.#deps.serverId);
+    const token = progressTokenOf(message);
+    const pending = this.#track(message.method, exchange, token && textOf(message, token));
+    const onAbort = () => this.#cancel(pending, signal.reason);
+    signal.addEventListener('abort', onAbort, { once: true });
+    try {
+      this.#transmit(pending, withIdAndToken(message, pending.wireId, token, pending.wireId));
+      return await pending.answer;
+    } finally {
+      signal.removeEventListener('abort', onAbort);
+    }
+  }
+
+  /** A request of the gateway's own. `params` is JSON text. */
+  ask(method: string, params?: string): Promise<Message> {
+    const pending = this.#track(method, undefined, undefined);
+    const message =
+      params === undefined ? request(pending.wireId, method) : rawRequest(pending.wireId, method, params);
+    this.#transmit(pending, message);
+    return pending.answer;
+  }
+
+  /** Sends a notification or a response; a failure is an event, since nobody waits for it. */
+  post(message: Message): void {
+    if (this.#over) return this.#dropped(message, 'the connection is closed');
+    this.#link.send(message).catch((error: unknown) => this.#dropped(message, messageOf(error)));
+  }
+
+  async close(): Promise<void> {
+    this.#end(
+      new GatewayError('server_unavailable', `The connection to "${this.#deps.serverId}" was closed`),
+    );
+    await (this.#link as Link | undefined)?.close();
+  }
+
+  async #connect(
+    openLink: OpenLink,
+    profile: AgentProfile,
+    alone: boolean,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const link = await openLink(this.#events(), signal);
+    if (signal.aborted) return void link.close();
+    this.#link = link;
+    const params = initializeParams(profile, this.#deps.us, alone);
+    this.#facts = readInitializeResult(this.#deps.serverId, await this.ask('initialize', params));
+    await link.send(notification('notifications/initialized'));
+    link.established(this.#facts.revision);
+  }
+
+  #events(): LinkEvents {
+    return {
+      message: (message, origin) => this.#receive(message, origin),
+      streamLost: () => {
+        if (!this.#over) this.#deps.streamLost();
+      },
+      closed: (error) => {
+        if (this.#over) return;
+        this.#end(error);
+        this.#deps.closed(this, error);
+      },
+    };
+  }
+
+  #track(method: string, exchange: Exchange | undefined, progressToken: string | undefined): Pending {
+    const wireId = String(++this.#lastId);
+    const pending = new Pending(
+      { wireId, method, exchange, progressToken },
+      this.#deps.clock,
+      this.#deps.limits,
+      (late, elapsedMs) => this.#giveUp(late, elapsedMs),
+    );
+    this.#pending.set(wireId, pending);
+    return pending;
+  }
+
+  #transmit(pending: Pending, message: Message): void {
+    if (this.#over) return this.#fail(pending, this.#gone());
+    this.#link.send(message, pending.failed.signal).then(
+      () => {
+        if (this.#link.kind === 'http' && !pending.settled)
+          this.#fail(pending, this.#unanswered(pending.method));
+      },
+      (error: unknown) => this.#fail(pending, error),
+    );
+  }
+
+  #receive(message: Message, origin: string | undefined): void {
+    if (this.#over) return;
+    if (message.kind === 'notification' || message.kind === 'request') {
+      const pending = origin === undefined ? undefined : this.#pending.get(origin);
+      return this.#deps.inbound(this, message, pending);
+    }
+    const pending = this.#pending.get(message.id);
+    if (!pending) return this.#dropped(message, 'no request of that id is waiting');
+    this.#pending.delete(pending.wireId);
+    if (pending.exchange) this.#deps.answered(pending, pending.exchange, message);
+    pending.resolve(message);
+  }
+
+  #cancel(pending: Pending, reason: unknown): void {
+    if (pending.settled) return;
+    this.post(cancellation(pending.wireId, reason));
+    this.#fail(pending, cancelled(this.#deps.serverId));
+  }
+
+  #giveUp(pending: Pending, elapsedMs: number): void {
+    if (pending.method !== 'initialize')
+      this.post(
+        notification('notifications/cancelled', { requestId: Number(pending.wireId), reason: 'Time-out' }),
+      );
+    this.#fail(pending, timedOut(this.#deps.serverId, pending.method, elapsedMs));
+  }
+
+  #fail(pending: Pending, error: unknown): void {
+    this.#pending.delete(pending.wireId);
+    pending.reject(error);
+    pending.failed.abort();
+  }
+
+  #end(error: GatewayError): void {
+    this.#over = true;
+    for (const pending of [...this.#pending.values()]) this.#fail(pending, this.#broken(pending, error));
+  }
+
+  /** Whatever was sent before the link broke may have run. */
+  #broken(pending: Pending, error: GatewayError): GatewayError {
+    const { serverId } = this.#deps;
+    if (pending.method === 'initialize') return error;
+    const message = `${error.message}; whether ${pending.method} ran is not known`;
+    return new GatewayError('outcome_unknown', message, { serverId, cause: error });
+  }
+
+  #gone(): GatewayError {
+    const { serverId } = this.#deps;
+    return new GatewayError('session_lost', `The connection to "${serverId}" is closed`, { serverId });
+  }
+
+  #unanswered(method: string): GatewayError {
+    const { serverId } = this.#deps;
+    return new GatewayError(
+      'server_protocol',
+      `Server "${serverId}" ended its answer to ${method} without a response`,
+      {
+        serverId,
+      },
+    );
+  }
+
+  #dropped(message: Message, why: string): void {
+    const method = message.method || 'response';
+    this.#deps.emit({ type: 'message_dropped', serverId: this.#deps.serverId, method, why });
+  }
+}
+
+function rawRequest(id: string, method: string, params: string): Message {
+  return readMessage(
+    Buffer.from(`{"jsonrpc":"2.0","id":${id},"method":${JSON.stringify(method)},"params":${params}}`),
+  );
+}
+
+function cancelled(serverId: string): GatewayError {
+  return new GatewayError('cancelled', 'The request was cancelled', { serverId });
+}
+
+/** The agent's own cancellation where it sent one (its reason and `_meta` kept), else ours; with the server's id. */
+function cancellation(wireId: string, reason: unknown): Message {
+  const given = reason as Message | undefined;
+  const span = given?.bytes && paramOf(given, 'requestId');
+  if (given && span) return withText(given, span, wireId);
+  return notification('notifications/cancelled', {
+    requestId: Number(wireId),
+    reason: 'Nobody waits for the answer',
+  });
+}

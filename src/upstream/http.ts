@@ -1,0 +1,253 @@
+import type { Clock } from '../base/clock.js';
+import { GatewayError } from '../base/errors.js';
+import type { Random } from '../base/random.js';
+import type { EventSink } from '../pipeline/events.js';
+import { isRepeatable } from '../protocol/methods.js';
+import { EVENT_STREAM_TYPE, essence, JSON_TYPE } from '../wire/media.js';
+import { idKey, isBatch, type Message, readMessage } from '../wire/message.js';
+import { AnswerStream } from './answer-stream.js';
+import { drain, plainBody, readAll } from './body.js';
+import type { Reply } from './http-call.js';
+import { headerOf, isVisibleAscii } from './http-headers.js';
+import type { Link, LinkEvents } from './link.js';
+import type { RemotePeer } from './peer.js';
+import { asAnswerTo, readRefusal, refusedMessage } from './refused.js';
+import { SharedStream } from './shared-stream.js';
+
+export interface HttpLinkDeps {
+  readonly peer: RemotePeer;
+  readonly events: LinkEvents;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly emit: EventSink;
+  readonly maxAnswerBytes: number;
+  /** Until a message that is no request is accepted. */
+  readonly acceptTimeoutMs: number;
+  /**
+   * Asked first when a message is answered outside 200–299: true when somebody else has taken the message over, so that
+   * it counts as sent.
+   */
+  readonly takeOver?: (message: Message, status: number, signal: AbortSignal | undefined) => Promise<boolean>;
+}
+
+const CLOSE_TIMEOUT_MS = 2_000;
+/** The first revision with the `MCP-Protocol-Version` header. */
+const VERSION_HEADER_SINCE = '2025-06-18';
+
+/**
+ * One session over Streamable HTTP: a POST for each message, a general stream (GET) where the server has one, and a
+ * DELETE at the end.
+ * https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#streamable-http
+ */
+export class HttpLink implements Link {
+  readonly kind = 'http';
+  readonly #deps: HttpLinkDeps;
+  readonly #sends = new Set<Promise<void>>();
+  #sessionId: string | undefined;
+  #revision: string | undefined;
+  #shared: SharedStream | undefined;
+  #over = false;
+  #closing: Promise<void> | undefined;
+
+  constructor(deps: HttpLinkDeps) {
+    this.#deps = deps;
+  }
+
+  send(message: Message, signal?: AbortSignal): Promise<void> {
+    const sent = this.#send(message, signal);
+    const settled = () => void this.#sends.delete(sent);
+    this.#sends.add(sent);
+    sent.then(settled, settled);
+    return sent;
+  }
+
+  established(revision: string): void {
+    if (this.#over || this.#shared) return;
+    this.#revision = revision;
+    const { peer, random, maxAnswerBytes } = this.#deps;
+    this.#shared = new SharedStream({
+      peer,
+      random,
+      maxEventBytes: maxAnswerBytes,
+      hasSession: this.#sessionId !== undefined,
+      open: (lastEventId) => this.#openStream(lastEventId, undefined),
+      data: (data) => this.#takeShared(data),
+      lost: () => {
+        if (!this.#over) this.#deps.events.streamLost();
+      },
+      sessionLost: (error) => void this.#lose(error),
+      warn: (message) => this.#deps.emit({ type: 'warning', serverId: peer.serverId, message }),
+    });
+    void this.#shared.run();
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    const lost = this.#over;
+    this.#over = true;
+    this.#shared?.stop();
+    if (this.#sessionId !== undefined && !lost) await this.#endSession();
+    this.#deps.peer.end(this.#deps.peer.error('outcome_unknown', 'was disconnected before it answered'));
+  }
+
+  /** Before any stream is aborted: a request that follows an abort may never leave. */
+  async #endSession(): Promise<void> {
+    try {
+      const headers = this.#sessionHeaders();
+      const reply = await this.#deps.peer.ask({
+        method: 'DELETE',
+        headers,
+        repeatable: true,
+        deadlineMs: CLOSE_TIMEOUT_MS,
+      });
+      reply.body.cancel();
+    } catch {
+      // Whatever went wrong, the session is abandoned: the server's own idle limit will end it.
+    }
+  }
+
+  /** The server has given the session up. What is under way fails for itself first: it may have run. */
+  async #lose(error: GatewayError): Promise<void> {
+    if (this.#over) return;
+    this.#over = true;
+    this.#shared?.stop();
+    this.#deps.peer.end(this.#deps.peer.error('outcome_unknown', 'ended the session before it answered'));
+    await Promise.allSettled(this.#sends);
+    if (!this.#closing) this.#deps.events.closed(error);
+  }
+
+  async #send(message: Message, signal: AbortSignal | undefined): Promise<void> {
+    const { peer, clock, acceptTimeoutMs } = this.#deps;
+    if (this.#over) throw peer.error('server_unavailable', 'is no longer connected');
+    const isRequest = message.kind === 'request';
+    const reply = await peer.ask({
+      method: 'POST',
+      headers: {
+        ...this.#sessionHeaders(),
+        'content-type': JSON_TYPE,
+        accept: `${JSON_TYPE}, ${EVENT_STREAM_TYPE}`,
+      },
+      body: message.bytes,
+      repeatable: isRequest && isRepeatable(message.method),
+      signal,
+      ...(isRequest ? {} : { deadlineMs: acceptTimeoutMs }),
+    });
+    if (reply.status < 200 || reply.status > 299) return this.#refused(message, reply, signal);
+    if (!isRequest) return drain(reply.body, clock);
+    if (message.method === 'initialize') this.#takeSession(reply);
+    await this.#takeAnswer(message, reply, signal);
+  }
+
+  async #refused(message: Message, reply: Reply, signal: AbortSignal | undefined): Promise<void> {
+    const { peer, takeOver } = this.#deps;
+    try {
+      if (await takeOver?.(message, reply.status, signal)) return reply.body.cancel();
+    } catch (error) {
+      reply.body.cancel();
+      throw error;
+    }
+    const refusal = await readRefusal(peer, reply, this.#sessionId !== undefined);
+    if (message.kind !== 'request' || refusal instanceof GatewayError)
+      throw refusedMessage(peer, reply.status, refusal);
+    this.#deliver(asAnswerTo(message, refusal), message.id);
+  }
+
+  #takeSession(reply: Reply): void {
+    const id = headerOf(reply.headers, 'mcp-session-id');
+    if (id === undefined) return;
+    if (!isVisibleAscii(id)) {
+      reply.body.cancel();
+      throw this.#deps.peer.error('server_protocol', 'gave a session id that is not visible ASCII');
+    }
+    this.#sessionId = id;
+  }
+
+  async #takeAnswer(message: Message, reply: Reply, signal: AbortSignal | undefined): Promise<void> {
+    const { peer, random, maxAnswerBytes } = this.#deps;
+    const type = essence(headerOf(reply.headers, 'content-type'));
+    if (type === EVENT_STREAM_TYPE) {
+      const stream = new AnswerStream(
+        {
+          peer,
+          random,
+          maxAnswerBytes,
+          deliver: (related, origin) => this.#deliver(related, origin),
+          dropped: (method, why) => this.#dropped(method, why),
+          resume: (lastEventId, resumeSignal) => this.#openStream(lastEventId, resumeSignal),
+        },
+        message,
+        signal,
+      );
+      return stream.follow(reply);
+    }
+    if (type === JSON_TYPE) return this.#takeBody(message, await this.#wholeBody(reply));
+    reply.body.cancel();
+    const what = type === '' ? 'without a content type' : `with ${type.slice(0, 100)}`;
+    throw peer.error(
+      'server_protocol',
+      `answered a request (${reply.status}) ${what}, which is no MCP answer`,
+    );
+  }
+
+  async #wholeBody(reply: Reply): Promise<Buffer> {
+    const { peer, maxAnswerBytes } = this.#deps;
+    try {
+      return await readAll(peer, plainBody(peer, reply), maxAnswerBytes);
+    } catch (error) {
+      if (error instanceof GatewayError) throw error;
+      throw peer.error('outcome_unknown', 'broke off in the middle of its answer', { cause: error });
+    }
+  }
+
+  #takeBody(request: Message, body: Buffer): void {
+    const { peer } = this.#deps;
+    if (isBatch(body)) throw peer.error('server_protocol', 'answered with a batch of messages');
+    let answer: Message;
+    try {
+      answer = readMessage(body);
+    } catch (error) {
+      throw peer.error('server_protocol', 'answered with text that is no message', { cause: error });
+    }
+    if (answer.kind === 'error' && (answer.id === '' || answer.id === 'null'))
+      answer = asAnswerTo(request, answer);
+    if ((answer.kind !== 'result' && answer.kind !== 'error') || idKey(answer.id) !== idKey(request.id))
+      throw peer.error('server_protocol', 'answered something else than the request');
+    this.#deliver(answer, request.id);
+  }
+
+  #openStream(lastEventId: string | undefined, signal: AbortSignal | undefined): Promise<Reply> {
+    const resume = lastEventId === undefined ? {} : { 'last-event-id': lastEventId };
+    const headers = { ...this.#sessionHeaders(), accept: EVENT_STREAM_TYPE, ...resume };
+    return this.#deps.peer.ask({ method: 'GET', headers, repeatable: true, signal });
+  }
+
+  #sessionHeaders(): Record<string, string> {
+    const headers: Record<string, string> = {};
+    if (this.#sessionId !== undefined) headers['mcp-session-id'] = this.#sessionId;
+    if (this.#revision !== undefined && this.#revision >= VERSION_HEADER_SINCE)
+      headers['mcp-protocol-version'] = this.#revision;
+    return headers;
+  }
+
+  #takeShared(data: Buffer): void {
+    let message: Message;
+    try {
+      message = readMessage(data);
+    } catch (error) {
+      return this.#dropped('', `an event holds no message: ${(error as Error).message}`);
+    }
+    this.#deliver(message, undefined);
+  }
+
+  #deliver(message: Message, origin: string | undefined): void {
+    if (!this.#over) this.#deps.events.message(message, origin);
+  }
+
+  #dropped(method: string, why: string): void {
+    this.#deps.emit({ type: 'message_dropped', serverId: this.#deps.peer.serverId, method, why });
+  }
+}
