@@ -42,23 +42,35 @@ export function land(landing: Landing, deps: LandingDeps): void {
   const share = hints.scope === 'public' && maySharePublic(request, deps);
   if (share && !generation.mayShare) return;
   const [spot, other] = share ? [request.shared, request.own] : [request.own, request.shared];
-  if (generation.mayShare || other === request.own) deps.store.remove(other.key);
+  if (generation.mayShare || other === request.own) drop(request, other, deps.store);
   keep(spot, hints, landing, deps);
 }
 
 /** A refused cursor makes every page of its walk worthless: the next listing begins anew. */
-function forgetWalk({ method, variant, own, shared }: ListRequest, answer: Message, store: Store): void {
-  if (variant === FIRST_PAGE || !method.list || errorCodeOf(answer) !== INVALID_PARAMS) return;
-  for (const { serverId, kind, walk } of [own, shared]) store.forget({ by: 'walk', serverId, kind, walk });
+function forgetWalk(request: ListRequest, answer: Message, store: Store): void {
+  if (!isLaterPage(request) || errorCodeOf(answer) !== INVALID_PARAMS) return;
+  for (const { serverId, kind, walk } of [request.own, request.shared])
+    store.forget({ by: 'walk', serverId, kind, walk });
 }
 
 /**
  * Whether a kept page issued the cursor that was asked for. After a purge in mid-walk none did, so that later pages of
  * the old walk are not kept beside the first page of the next.
  */
-function isKnownPage({ method, variant, own, shared }: ListRequest, store: Store): boolean {
-  if (variant === FIRST_PAGE || !method.list) return true;
-  return store.lookup(own.key) !== undefined || store.lookup(shared.key) !== undefined;
+function isKnownPage(request: ListRequest, store: Store): boolean {
+  if (!isLaterPage(request)) return true;
+  return [request.own, request.shared].some(({ key }) => store.lookup(key) !== undefined);
+}
+
+function isLaterPage({ method, variant }: ListRequest): boolean {
+  return variant !== FIRST_PAGE && method.list !== undefined;
+}
+
+/** Removes an older answer; that its cursor was issued stays known. */
+function drop(request: ListRequest, { key }: Spot, store: Store): void {
+  const entry = isLaterPage(request) ? store.lookup(key) : undefined;
+  if (entry) store.commit({ ...entry, message: undefined });
+  else store.remove(key);
 }
 
 function maySharePublic({ exchange }: ListRequest, { sharePublic }: LandingDeps): boolean {
@@ -74,7 +86,7 @@ function keep(
   const { ttlMs, nextCursor } = hints;
   const wanted = request.method.onlyWithTtl ? (ttlMs ?? 0) : ttlMs;
   const keptMs = toolListTtlMs(wanted, rules.defaultTtlMs(spot.serverId), rules.maxTtlMs);
-  if (keptMs === 0) return store.remove(spot.key);
+  if (keptMs === 0) return drop(request, spot, store);
   const receivedAt = clock.now();
   const freshUntil = wanted === undefined ? undefined : receivedAt + keptMs;
   const entry: Entry = { ...spot, message: answer, receivedAt, freshUntil, doubts };

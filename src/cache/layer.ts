@@ -74,11 +74,9 @@ class ListCache {
   }
 
   async call(exchange: Exchange, next: Handler): Promise<Message> {
+    const partition = this.#deps.partitionOf(exchange.serverId, exchange.agent, exchange.caller);
     const answer = await next(exchange);
-    if (answer.kind === 'error') {
-      const partition = this.#deps.partitionOf(exchange.serverId, exchange.agent, exchange.caller);
-      this.#contradictions.check(exchange, answer, partition);
-    }
+    this.#contradictions.check(exchange, answer, partition);
     return answer;
   }
 

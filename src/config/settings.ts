@@ -67,3 +67,9 @@ function unknownSettings(file: ReadonlyMap<string, unknown>): string[] {
 export function flagOf(key: SettingKey): string {
   return `--${key.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 }
+
+/** What is wrong with a flag's value, or undefined. */
+export function flagProblem(key: SettingKey, value: string): string | undefined {
+  const issue = settingsSchema.shape[key].safeParse(value).error?.issues[0];
+  return issue && problemLine({ path: [flagOf(key)], message: issue.message });
+}

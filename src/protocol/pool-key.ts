@@ -1,7 +1,8 @@
 import type { Scope } from './hints.js';
 
-/** Characters of each part that are shown: enough to tell keys apart, too few to stand for a token. */
-const SHOWN_CHARS = 12;
+const TOKEN_HASH = /^[0-9a-f]{64}$/;
+/** Hex digits of a token's hash that are shown: enough to tell keys apart, too few to stand for a token. */
+const SHOWN_DIGITS = 12;
 /** No hex digits: no token's pool key is ever the shared place. */
 const SHARED = 'public';
 
@@ -14,10 +15,12 @@ export function poolKey(serverId: string, tokenHash?: string): string {
   return tokenHash === undefined ? serverId : `${serverId}#${tokenHash}`;
 }
 
-/** A pool key as logs, metrics and people see it: every part behind the server id cut to 12 characters. */
+/** A pool key as logs, metrics and people see it: the hash of a token cut to its first 12 digits. */
 export function shownPoolKey(key: string): string {
-  const [serverId, ...parts] = key.split('#');
-  return [serverId, ...parts.map((part) => part.slice(0, SHOWN_CHARS))].join('#');
+  return key
+    .split('#')
+    .map((part) => (TOKEN_HASH.test(part) ? part.slice(0, SHOWN_DIGITS) : part))
+    .join('#');
 }
 
 /**

@@ -4,17 +4,17 @@ const MASK = '[redacted]';
 const PATTERNS: readonly (readonly [RegExp, string])[] = [
   [/\b(bearer\s+)[^\s"'\\,;]+/gi, `$1${MASK}`],
   [
-    /\b((?:authorization|cookie|api[-_]?key)\\?["']?\s*[:=]\s*\\?["']?)(?:(?:bearer|basic)\s+)?[^\s"'\\,;]+/gi,
+    /\b((?:authorization|cookie|api[-_]?key)(?:\\"|')?\s*[:=]\s*(?:\\"|')?)(?:(?:bearer|basic)\s+)?[^\s"'\\,;]+/gi,
     `$1${MASK}`,
   ],
   [/(\/\/)[^\s/@"\\]+@/g, `$1${MASK}@`],
-  [/([?&][^\s=&"\\]*(?:token|key|secret|password|signature)[^\s=&"\\]{0,32}=)[^\s&"\\]+/gi, `$1${MASK}`],
+  [/([?&][\w.-]{0,32}(?:token|key|secret|password|signature)[\w.-]{0,32}=)[^\s&"\\]+/gi, `$1${MASK}`],
 ];
 
 /**
- * The text without what looks like a credential. A last defence: what is known to be one must not get here. Linear in
- * the text's length.
+ * A line of JSON without what looks like a credential inside its strings; it stays a line of JSON. A last defence:
+ * what is known to be a credential must not get here. Linear in the line's length.
  */
-export function maskSecrets(text: string): string {
-  return PATTERNS.reduce((masked, [pattern, by]) => masked.replace(pattern, by), text);
+export function maskSecrets(line: string): string {
+  return PATTERNS.reduce((masked, [pattern, by]) => masked.replace(pattern, by), line);
 }

@@ -73,7 +73,6 @@ export class Child {
   #hasExited = false;
   /** Nothing of the group runs; its number may belong to others by now and is never signalled again. */
   #isEmpty = false;
-  #ending: Promise<void> | undefined;
 
   constructor(started: ChildProcessWithoutNullStreams, registry: ChildRegistry, clock: Clock) {
     this.process = started;
@@ -92,19 +91,9 @@ export class Child {
 
   /**
    * Waits for the whole group to leave by itself (its input must have been ended), then asks with SIGTERM, then kills.
-   * Never rejects; concurrent calls share one run, with the graces of the first.
+   * Never rejects. To be called once.
    */
-  end(graces: EndGraces): Promise<void> {
-    this.#ending ??= this.#end(graces);
-    return this.#ending;
-  }
-
-  /** SIGKILL to the group, at once. */
-  kill(): void {
-    if (this.#isRunning()) this.#signal('SIGKILL');
-  }
-
-  async #end(graces: EndGraces): Promise<void> {
+  async end(graces: EndGraces): Promise<void> {
     // The clock's timers do not keep the process alive, and neither does a group without its leader.
     const hold = setInterval(() => {}, 2 ** 30);
     try {
@@ -117,6 +106,11 @@ export class Child {
       clearInterval(hold);
       this.#registry.delete(this);
     }
+  }
+
+  /** SIGKILL to the group, at once. */
+  kill(): void {
+    if (this.#isRunning()) this.#signal('SIGKILL');
   }
 
   async #leavesWithin(limitMs: number): Promise<boolean> {

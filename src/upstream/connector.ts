@@ -1,4 +1,4 @@
-import { isIP, connect as netConnect, type Socket } from 'node:net';
+import { isIP, type LookupFunction, connect as netConnect, type Socket } from 'node:net';
 import { connect as tlsConnect } from 'node:tls';
 import type { buildConnector } from 'undici';
 import type { Clock } from '../base/clock.js';
@@ -58,6 +58,19 @@ export function originConnector(clock: Clock, timeoutMs: number): Connector {
   return { connect, close };
 }
 
+/**
+ * Both loopback addresses, which systems know under `localhost` in part only.
+ * https://www.rfc-editor.org/rfc/rfc6761#section-6.3
+ */
+const loopback: LookupFunction = (_host, options, callback) => {
+  if (options.all)
+    callback(null, [
+      { address: '127.0.0.1', family: 4 },
+      { address: '::1', family: 6 },
+    ]);
+  else callback(null, '127.0.0.1', 4);
+};
+
 function open(target: buildConnector.Options, session: Buffer | undefined): Socket {
   const secure = target.protocol === 'https:';
   const host = target.hostname;
@@ -69,6 +82,7 @@ function open(target: buildConnector.Options, session: Buffer | undefined): Sock
     noDelay: true,
     keepAlive: true,
     keepAliveInitialDelay: 60_000,
+    ...(host === 'localhost' ? { lookup: loopback } : {}),
   };
   if (!secure) return netConnect(common);
   const servername = target.servername || (isIP(host) ? undefined : host);

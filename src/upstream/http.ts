@@ -31,6 +31,7 @@ export interface HttpLinkDeps {
 }
 
 const CLOSE_TIMEOUT_MS = 2_000;
+const LOSS_GRACE_MS = 2_000;
 /** The first revision with the `MCP-Protocol-Version` header. */
 const VERSION_HEADER_SINCE = '2025-06-18';
 
@@ -46,7 +47,8 @@ export class HttpLink implements Link {
   #sessionId: string | undefined;
   #revision: string | undefined;
   #shared: SharedStream | undefined;
-  #over = false;
+  /** Why the session is over, by no `close` of ours. */
+  #lost: GatewayError | undefined;
   #closing: Promise<void> | undefined;
 
   constructor(deps: HttpLinkDeps) {
@@ -62,7 +64,7 @@ export class HttpLink implements Link {
   }
 
   established(revision: string): void {
-    if (this.#over || this.#shared) return;
+    if (this.#lost || this.#closing || this.#shared) return;
     this.#revision = revision;
     const { peer, random, maxAnswerBytes } = this.#deps;
     this.#shared = new SharedStream({
@@ -73,7 +75,7 @@ export class HttpLink implements Link {
       open: (lastEventId) => this.#openStream(lastEventId, undefined),
       data: (data) => this.#takeShared(data),
       lost: () => {
-        if (!this.#over) this.#deps.events.streamLost();
+        if (!this.#closing) this.#deps.events.streamLost();
       },
       sessionLost: (error) => void this.#lose(error),
       warn: (message) => this.#deps.emit({ type: 'warning', serverId: peer.serverId, message }),
@@ -87,10 +89,8 @@ export class HttpLink implements Link {
   }
 
   async #close(): Promise<void> {
-    const lost = this.#over;
-    this.#over = true;
     this.#shared?.stop();
-    if (this.#sessionId !== undefined && !lost) await this.#endSession();
+    if (this.#sessionId !== undefined && !this.#lost) await this.#endSession();
     this.#deps.peer.end(this.#deps.peer.error('outcome_unknown', 'was disconnected before it answered'));
   }
 
@@ -110,19 +110,25 @@ export class HttpLink implements Link {
     }
   }
 
-  /** The server has given the session up. What is under way fails for itself first: it may have run. */
+  /**
+   * The server has given the session up. What is under way may yet be answered, or refused in its own right, which tells
+   * more than we know; what is not fails as unknown before the link is reported closed.
+   */
   async #lose(error: GatewayError): Promise<void> {
-    if (this.#over) return;
-    this.#over = true;
-    this.#shared?.stop();
-    this.#deps.peer.end(this.#deps.peer.error('outcome_unknown', 'ended the session before it answered'));
-    await Promise.allSettled(this.#sends);
-    if (!this.#closing) this.#deps.events.closed(error);
+    if (this.#lost || this.#closing) return;
+    this.#lost = error;
+    const { peer, events } = this.#deps;
+    const settled = Promise.allSettled(this.#sends);
+    if (this.#sends.size > 0) await Promise.race([settled, peer.pause(LOSS_GRACE_MS).catch(() => {})]);
+    peer.end(peer.error('outcome_unknown', 'ended the session before it answered'));
+    await settled;
+    if (!this.#closing) events.closed(error);
   }
 
   async #send(message: Message, signal: AbortSignal | undefined): Promise<void> {
     const { peer, clock, acceptTimeoutMs } = this.#deps;
-    if (this.#over) throw peer.error('server_unavailable', 'is no longer connected');
+    if (this.#lost) throw this.#lost;
+    if (this.#closing) throw peer.error('server_unavailable', 'is no longer connected');
     const isRequest = message.kind === 'request';
     const reply = await peer.ask({
       method: 'POST',
@@ -244,7 +250,7 @@ export class HttpLink implements Link {
   }
 
   #deliver(message: Message, origin: string | undefined): void {
-    if (!this.#over) this.#deps.events.message(message, origin);
+    if (!this.#closing) this.#deps.events.message(message, origin);
   }
 
   #dropped(method: string, why: string): void {

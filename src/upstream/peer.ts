@@ -1,3 +1,4 @@
+import { errors } from 'undici';
 import type { Clock } from '../base/clock.js';
 import { GatewayError, type GatewayErrorCode, type GatewayErrorDetails, messageOf } from '../base/errors.js';
 import { CallError, type CallRequest, HttpCall, type Reply } from './http-call.js';
@@ -31,7 +32,9 @@ export class RemotePeer {
   readonly #origins: OriginPools;
   /** Ends of what is under way: calls and pauses. */
   readonly #live = new Set<(reason: GatewayError) => void>();
-  #url: URL;
+  readonly #url: URL;
+  /** Where a verb was redirected to. */
+  readonly #moved = new Map<string, URL>();
   #ended: GatewayError | undefined;
 
   constructor(serverId: string, url: URL, standing: StandingHeaders, clock: Clock, origins: OriginPools) {
@@ -42,9 +45,9 @@ export class RemotePeer {
     this.#url = url;
   }
 
-  /** Where requests go: the configured URL, or where it was redirected to. */
-  get url(): URL {
-    return this.#url;
+  /** Where requests of a verb go: the configured URL, or where it was redirected to. */
+  urlOf(method: PeerRequest['method']): URL {
+    return this.#moved.get(method) ?? this.#url;
   }
 
   /** The same server, with the same credential, at another URL. */
@@ -61,14 +64,14 @@ export class RemotePeer {
     for (let hops = 0; ; hops++) {
       const reply = await this.#reach(request);
       const location = headerOf(reply.headers, 'location');
-      const redirect = redirectOf(reply.status, location, request.method, this.#url);
+      const redirect = redirectOf(reply.status, location, request.method, this.urlOf(request.method));
       if (redirect.kind === 'none') return reply;
       reply.body.cancel();
       if (redirect.kind === 'refused')
         throw this.error('server_unavailable', redirect.why, { status: reply.status });
       if (hops === MAX_REDIRECTS)
         throw this.error('server_unavailable', 'redirects in circles', { status: reply.status });
-      this.#url = redirect.url;
+      this.#moved.set(request.method, redirect.url);
     }
   }
 
@@ -122,7 +125,7 @@ export class RemotePeer {
     this.#check(request.signal);
     const { method, body, deadlineMs } = request;
     const headers = { ...this.standing.headers, ...request.headers };
-    const what: CallRequest = { method, url: this.#url, headers, fresh, ...(body ? { body } : {}) };
+    const what: CallRequest = { method, url: this.urlOf(method), headers, fresh, ...(body ? { body } : {}) };
     let unwatch: () => void = () => {};
     const call = new HttpCall(this.#origins, what, () => unwatch());
     unwatch = this.#watch((reason) => call.abort(reason), request.signal);
@@ -168,19 +171,11 @@ export class RemotePeer {
 
   #failure(error: CallError): GatewayError {
     const { cause, sent } = error;
-    const code = (cause as { code?: unknown }).code;
-    if (!sent)
-      return this.error(
-        'server_unavailable',
-        `cannot be reached at ${this.#url.origin}: ${messageOf(cause)}`,
-        {
-          cause,
-        },
-      );
-    if (typeof code === 'string' && (code.startsWith('HPE_') || code === 'UND_ERR_HEADERS_OVERFLOW'))
-      return this.error('server_protocol', `does not speak HTTP at ${this.#url.origin}`, { cause });
-    return this.error('outcome_unknown', `broke the connection before it answered: ${messageOf(cause)}`, {
-      cause,
-    });
+    const { origin } = this.#url;
+    const why = messageOf(cause);
+    if (!sent) return this.error('server_unavailable', `cannot be reached at ${origin}: ${why}`, { cause });
+    if (cause instanceof errors.HTTPParserError || cause instanceof errors.HeadersOverflowError)
+      return this.error('server_protocol', `does not speak HTTP at ${origin}`, { cause });
+    return this.error('outcome_unknown', `broke the connection before it answered: ${why}`, { cause });
   }
 }

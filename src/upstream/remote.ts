@@ -64,10 +64,10 @@ export async function openRemote(
 
 /** How to open either transport to one server. */
 class Remote {
-  readonly events: LinkEvents;
+  readonly #events: LinkEvents;
   readonly #server: RemoteServer;
   readonly #options: RemoteOptions;
-  readonly #peer: RemotePeer;
+  readonly #newPeer: () => RemotePeer;
 
   constructor(
     server: RemoteServer,
@@ -77,10 +77,10 @@ class Remote {
   ) {
     const url = new URL(server.target.url);
     const standing = standingHeaders(server.id, server.target.headers, credential.token, url);
-    this.events = events;
+    this.#events = events;
     this.#server = server;
     this.#options = options;
-    this.#peer = new RemotePeer(server.id, url, standing, options.clock, options.origins);
+    this.#newPeer = () => new RemotePeer(server.id, url, standing, options.clock, options.origins);
   }
 
   http(
@@ -88,8 +88,8 @@ class Remote {
   ): Link {
     const { clock, random, emit, maxAnswerBytes, connectTimeoutMs } = this.#options;
     return new HttpLink({
-      peer: this.#peer.at(this.#peer.url),
-      events: this.events,
+      peer: this.#newPeer(),
+      events: this.#events,
       clock,
       random,
       emit,
@@ -101,8 +101,10 @@ class Remote {
 
   ssePair(signal: AbortSignal | undefined): Promise<Link> {
     const { emit, maxAnswerBytes, connectTimeoutMs } = this.#options;
-    const peer = this.#peer.at(this.#peer.url);
-    return openSsePair({ peer, events: this.events, emit, maxAnswerBytes, connectTimeoutMs }, signal);
+    return openSsePair(
+      { peer: this.#newPeer(), events: this.#events, emit, maxAnswerBytes, connectTimeoutMs },
+      signal,
+    );
   }
 
   recall(): 'http' | 'sse' | undefined {

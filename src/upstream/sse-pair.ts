@@ -143,9 +143,10 @@ class SsePairLink implements Link {
     const { peer } = this.#deps;
     if (this.#endpoint === text) return;
     if (this.#endpoint !== undefined) return this.fail(peer.error('session_lost', 'began another session'));
-    const url = URL.canParse(text, peer.url.href) ? new URL(text, peer.url.href) : undefined;
+    const base = peer.urlOf('GET');
+    const url = URL.canParse(text, base.href) ? new URL(text, base.href) : undefined;
     if (!url) return this.fail(peer.error('server_protocol', 'named an endpoint that is no URL'));
-    if (url.origin !== peer.url.origin)
+    if (url.origin !== base.origin)
       return this.fail(
         peer.error('server_protocol', 'named an endpoint of another origin, which is not followed'),
       );

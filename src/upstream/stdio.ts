@@ -193,8 +193,8 @@ class StdioLink implements Link {
     if (this.#stopped) return;
     this.#stopped = error;
     this.#input.fail(error);
-    this.#events.closed(error);
     void this.#end();
+    this.#events.closed(error);
   }
 
   #end(): Promise<void> {

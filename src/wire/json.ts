@@ -134,7 +134,7 @@ function skipName(bytes: Uint8Array, at: number): number {
 
 /** Offset just behind the value that starts at `at`. Not recursive: nesting is bounded by the text alone. */
 export function skipValue(bytes: Uint8Array, at: number): number {
-  const closers: number[] = [];
+  const closers = new ByteStack();
   let i = at;
   for (;;) {
     const c = bytes[i];
@@ -149,7 +149,7 @@ export function skipValue(bytes: Uint8Array, at: number): number {
       i++;
     } else i = skipScalar(bytes, i);
     for (;;) {
-      const closer = closers.at(-1);
+      const closer = closers.top;
       if (closer === undefined) return i;
       i = skipSpace(bytes, i);
       if (bytes[i] === closer) {
@@ -162,6 +162,29 @@ export function skipValue(bytes: Uint8Array, at: number): number {
       if (closer === CLOSE_BRACE) i = skipName(bytes, i);
       break;
     }
+  }
+}
+
+/** One byte for each level of nesting, so that hostile depth costs no more memory than its own text. */
+class ByteStack {
+  #bytes = new Uint8Array(64);
+  #size = 0;
+
+  get top(): number | undefined {
+    return this.#size === 0 ? undefined : this.#bytes[this.#size - 1];
+  }
+
+  push(byte: number): void {
+    if (this.#size === this.#bytes.length) {
+      const grown = new Uint8Array(this.#size * 2);
+      grown.set(this.#bytes);
+      this.#bytes = grown;
+    }
+    this.#bytes[this.#size++] = byte;
+  }
+
+  pop(): void {
+    this.#size--;
   }
 }
 

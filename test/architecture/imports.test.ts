@@ -105,6 +105,8 @@ test('a default export, module-level state and a note to oneself are refused', (
     refused(source('cache/a.ts', "const KNOWN = new Set(['a']);", 'function f() {', '  let n = 0;', '}')),
     '',
   );
+  assert.match(refused(source('cache/a.ts', 'const seen: string[] = [];')), /filled later/);
+  assert.equal(refused(source('cache/a.ts', 'const NO_HEADERS: Readonly<Record<string, string>> = {};')), '');
   assert.match(refused(source('cache/a.ts', `// TO${'DO'} later`)), /note to oneself/);
   assert.match(refused(source('cache/utils.ts', 'export const a = 1;')), /tells nothing/);
 });

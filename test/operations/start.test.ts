@@ -25,7 +25,9 @@ test('the exit status of the gateway is the exit status of npm start', async () 
   assert.equal((await outcomeOf(clone.start('npm', ['start', '--silent']))).status, 3);
 });
 
-test('a signal to npm reaches the gateway, which has the time it needs to end', async () => {
+test('a signal to npm reaches the gateway, which has the time it needs to end', {
+  timeout: 60_000,
+}, async () => {
   const lines = [
     'const running = setInterval(() => {}, 2 ** 30);',
     "process.once('SIGTERM', () => {",

@@ -10,12 +10,12 @@ test('a pool key is the server id without a token, and the id with the whole dig
   assert.equal(poolKey('alpha', digest), `alpha#${digest}`);
 });
 
-test('a pool key is shown with the first 12 characters of each of its parts', () => {
+test('a pool key is shown with the first 12 digits of a token hash', () => {
   assert.equal(shownPoolKey('alpha'), 'alpha');
   assert.equal(shownPoolKey(poolKey('alpha', digest)), `alpha#${digest.slice(0, 12)}`);
   assert.equal(
-    shownPoolKey(`alpha#${digest}#session:0123456789abcdef`),
-    `alpha#${digest.slice(0, 12)}#session:0123`,
+    shownPoolKey(`alpha#${digest}#principal:somebody-long`),
+    `alpha#${digest.slice(0, 12)}#principal:somebody-long`,
   );
 });
 

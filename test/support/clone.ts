@@ -46,7 +46,7 @@ export class Clone {
   }
 
   start(command: string, args: readonly string[], variables: NodeJS.ProcessEnv = {}): ChildProcess {
-    const env = { ...process.env, npm_execpath: this.path('npm-cli.js'), ...variables };
+    const env: NodeJS.ProcessEnv = { ...process.env, npm_execpath: this.path('npm-cli.js'), ...variables };
     // A test runner below a test runner would report to the upper one.
     delete env['NODE_TEST_CONTEXT'];
     return spawn(command, args, { cwd: this.folder, env, stdio: ['ignore', 'pipe', 'pipe'] });
@@ -77,7 +77,7 @@ export async function outcomeOf(child: ChildProcess): Promise<Outcome> {
 }
 
 const STAND_IN = `
-const { writeFileSync } = require('node:fs');
+import { writeFileSync } from 'node:fs';
 console.log('npm was asked: ' + process.argv.slice(2).join(' '));
 if (process.env.NPM_FAILS) process.exit(1);
 writeFileSync('node_modules/.package-lock.json', '{}');

@@ -138,3 +138,8 @@ export async function refusalOf(sent: Promise<unknown>): Promise<GatewayError> {
   if (outcome instanceof GatewayError) return outcome;
   throw new Error(`expected a GatewayError, got ${String(outcome)}`);
 }
+
+/** Until the client's sockets have noticed that their responses are over, so that they can be used again. */
+export async function socketsIdle(): Promise<void> {
+  for (let turn = 0; turn < 3; turn++) await new Promise((resolve) => setImmediate(resolve));
+}

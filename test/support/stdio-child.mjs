@@ -5,6 +5,7 @@
 //   --stubborn        ignores the end of its input and SIGTERM  --linger         ignores the end of its input only
 //   --wrap=quiet      runs a stubborn copy of itself without pipes, prints its pid, and leaves when its input ends
 //   --wrap=holding    the same, but the copy inherits stdin, stdout and stderr, and the wrapper leaves at once
+//   --wrap=escaping   the same, and the copy has a process group of its own
 import { spawn } from 'node:child_process';
 import { closeSync, writeSync } from 'node:fs';
 
@@ -81,8 +82,9 @@ function listen() {
 }
 
 function wrap(how) {
-  const holding = how === 'holding';
+  const holding = how !== 'quiet';
   const copy = spawn(process.execPath, [process.argv[1], '--stubborn', ...(holding ? [] : ['--deaf'])], {
+    detached: how === 'escaping',
     stdio: holding ? 'inherit' : ['ignore', 'pipe', 'ignore'],
   });
   const leave = () => {
@@ -95,6 +97,8 @@ function wrap(how) {
   else copy.stdout.once('data', leave);
 }
 
+// A test that failed to end it must not leave it behind for ever.
+setTimeout(() => process.exit(99), 120_000).unref();
 if (flags.has('say')) write(1, Buffer.from(flags.get('say'), 'base64'));
 if (flags.has('complain')) write(2, Buffer.from(flags.get('complain')));
 if (flags.has('stubborn')) process.on('SIGTERM', () => {});

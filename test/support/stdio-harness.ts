@@ -10,7 +10,7 @@ import type { Link } from '../../src/upstream/link.js';
 import { openStdio, type StdioOptions, type StdioServer } from '../../src/upstream/stdio.js';
 import type { Message } from '../../src/wire/message.js';
 
-const CHILD = fileURLToPath(new URL('./stdio-child.mjs', import.meta.url));
+export const CHILD = fileURLToPath(new URL('./stdio-child.mjs', import.meta.url));
 
 /** Things that happened, in order, and a way to wait for the next one. */
 export class Happenings<T> {

@@ -106,6 +106,7 @@ describe('the mask', () => {
       fc.property(fc.array(piece), (pieces) => {
         assert.ok(JSON.parse(maskSecrets(JSON.stringify({ msg: pieces.join('') }))));
       }),
+      { numRuns: 2000 },
     );
   });
 

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import { answering, EVENT_STREAM, JSON_BODY, type Script } from '../support/http-upstream.js';
 import { bytesOf, messageEvent, rawEvent } from '../support/raw-sse.js';
-import { notice, refusalOf, request, result, scene } from '../support/remote-link.js';
+import { notice, refusalOf, request, result, scene, socketsIdle } from '../support/remote-link.js';
 
 const progress = {
   jsonrpc: '2.0',
@@ -118,7 +118,7 @@ test('a socket whose stream the server ended is used again', async (t) => {
   const link = await owner.open(upstream.url());
   await link.send(request(1, 'ping'));
   await upstream.responses[0]?.gone();
-  await new Promise((resolve) => setImmediate(resolve));
+  await socketsIdle();
   await link.send(request(2, 'ping'));
   assert.equal(upstream.seen[1]?.port, upstream.seen[0]?.port);
 });

@@ -177,11 +177,13 @@ test('redirects that a POST cannot follow, without target, or in circles are ref
   assert.equal(upstream.seen.length, 3 + 4);
 });
 
-test('a GET follows 301 and 302 as well', async (t) => {
+test('a GET follows 301 and 302 as well, and takes no other verb along', async (t) => {
   const { upstream, owner } = await scene(t);
   upstream.serveSessions();
   upstream.on('GET', '/mcp', { status: 302, headers: { location: '/stream' } });
   upstream.on('GET', '/stream', { headers: EVENT_STREAM, ending: 'open' });
-  await owner.connect(upstream.url(), { revision: '2025-11-25' });
+  const link = await owner.connect(upstream.url(), { revision: '2025-11-25' });
   await upstream.until(() => upstream.seen.some((seen) => seen.url === '/stream'));
+  await link.send(request(1, 'ping'));
+  assert.equal(upstream.of('ping')[0]?.url, '/mcp');
 });

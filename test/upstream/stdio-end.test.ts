@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { GatewayError } from '../../src/base/errors.js';
 import type { Message } from '../../src/wire/message.js';
-import { handlesBackTo, isAlive, openHandles, openPeer, type Peer } from '../support/stdio-harness.js';
+import { CHILD, handlesBackTo, isAlive, openHandles, openPeer, type Peer } from '../support/stdio-harness.js';
 
 function unavailable(error: unknown): boolean {
   return error instanceof GatewayError && error.code === 'server_unavailable';
@@ -192,13 +192,45 @@ test('a stubborn descendant is gone after a close though its wrapper left at onc
 });
 
 test('a descendant that holds the pipes does not delay the report of an exit, and is ended too', async (t) => {
-  const peer = await openPeer(t, ['--wrap=holding'], { options: { lastWordsMs: 50 } });
+  const peer = await openPeer(t, ['--wrap=holding', '--complain=unfinished'], {
+    options: { lastWordsMs: 50 },
+  });
   const pid = await wrappedPid(peer);
   const error = await peer.closed.first(() => true);
-  assert.equal(error.message, 'Server "files" exited with code 0');
+  assert.equal(error.message, 'Server "files" exited with code 0; its last words: unfinished');
   await peer.link.close();
   assert.equal(isAlive(pid), false);
   assert.equal(peer.children.size, 0);
+});
+
+test('what a descendant writes after its wrapper left is delivered before the end is reported', async (t) => {
+  const say = `--say=${Buffer.from('{"jsonrpc":"2.0","id":1,"result":{}}').toString('base64')}`;
+  const script = `"${process.execPath}" "${CHILD}" ${say} --complain=late --exit=0 & exit 5`;
+  const peer = await openPeer(t, [], {
+    target: { command: '/bin/sh', args: ['-c', script] },
+    options: { lastWordsMs: 3_600_000 },
+  });
+  const error = await peer.closed.first(() => true);
+  assert.equal(error.message, 'Server "files" exited with code 5; its last words: late');
+  assert.equal(peer.messages.all.length, 1);
+});
+
+test('an exit stays the reason of the end though the input broke after it', async (t) => {
+  const peer = await openPeer(t, ['--wrap=holding'], { options: { lastWordsMs: 50 } });
+  await assert.rejects(async () => {
+    for (let id = 0; ; id++) await peer.ask(id, 'echo', {});
+  }, /Server "files" exited with code 0/);
+});
+
+test('a descendant that left the process group keeps no pipe of ours open', {
+  timeout: 10_000,
+}, async (t) => {
+  const before = openHandles();
+  const peer = await openPeer(t, ['--wrap=escaping'], { options: { lastWordsMs: 50 } });
+  const pid = await wrappedPid(peer);
+  t.after(() => process.kill(pid, 'SIGKILL'));
+  await peer.link.close();
+  await handlesBackTo(before);
 });
 
 test('a command that a shell starts is ended with the shell', async (t) => {
@@ -225,17 +257,22 @@ test('a child that crashed is in the registry no more', async (t) => {
   assert.equal(peer.children.size, 0);
 });
 
-test('a process that has nothing left to do but a close finishes it', async () => {
-  const program = fileURLToPath(new URL('../support/stdio-last-close.ts', import.meta.url));
-  const child = spawn(process.execPath, ['--import', 'tsx', program], {
-    stdio: ['ignore', 'pipe', 'inherit'],
+for (const [act, behaviour] of [
+  ['close', 'a process that has nothing left to do but a close finishes it'],
+  ['exit', 'a process that exits takes its children and their descendants with it'],
+] as const) {
+  test(behaviour, { timeout: 20_000 }, async () => {
+    const program = fileURLToPath(new URL('../support/stdio-last-act.ts', import.meta.url));
+    const args = ['--import', 'tsx', program, act];
+    const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+    let text = '';
+    child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+      text += chunk;
+    });
+    await once(child, 'close');
+    const pid = Number(new RegExp(`^${act} (\\d+)$`, 'm').exec(text)?.[1]);
+    assert.ok(pid > 0, text);
+    // A SIGKILL is sent for certain, and obeyed a moment later.
+    while (isAlive(pid)) await new Promise(setImmediate);
   });
-  let text = '';
-  child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
-    text += chunk;
-  });
-  await once(child, 'close');
-  const pid = Number(/^closed (\d+)$/m.exec(text)?.[1]);
-  assert.ok(pid > 0, text);
-  assert.equal(isAlive(pid), false);
-});
+}

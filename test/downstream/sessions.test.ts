@@ -1,0 +1,176 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { test } from 'node:test';
+import {
+  callText,
+  codeOf,
+  gate,
+  initializeText,
+  POST_HEADERS,
+  serverConfig,
+  TestAgent,
+  withGateway,
+} from '../support/agent-gateway.js';
+import { begin, open } from '../support/agent-http.js';
+
+const IDLE_MS = 1_800_000;
+
+test(
+  'a session that is not used ends after its time, and each use starts that anew',
+  withGateway({ config: { sessionIdleMs: IDLE_MS } }, async ({ url, clock, gateway }) => {
+    const agent = await TestAgent.connect(url());
+    await TestAgent.connect(url());
+    clock.advance(IDLE_MS - 1);
+    assert.equal((await agent.post(callText('x'))).status, 200);
+    clock.advance(1);
+    assert.equal(gateway.sessions, 1);
+    clock.advance(IDLE_MS - 2);
+    assert.equal(gateway.sessions, 1);
+    clock.advance(1);
+    assert.equal(gateway.sessions, 0);
+    const late = await agent.post(callText('x'));
+    assert.equal(late.status, 404);
+    assert.equal(JSON.parse(late.text).error.code, -32001);
+  }),
+);
+
+test(
+  'an open stream keeps a session, and its end starts the time',
+  withGateway({ config: { sessionIdleMs: IDLE_MS } }, async ({ url, clock, gateway }) => {
+    const agent = await TestAgent.connect(url());
+    const general = await agent.listen();
+    await general.next();
+    clock.advance(10 * IDLE_MS);
+    assert.equal(gateway.sessions, 1);
+    general.drop();
+    let again = await agent.listen();
+    while (again.status === 409) again = await agent.listen();
+    assert.equal(again.status, 200);
+  }),
+);
+
+test('a request under way keeps a session', async () => {
+  const release = gate();
+  const slow = async () => {
+    await release.opened;
+    return '{"content":[]}';
+  };
+  const options = { config: { sessionIdleMs: IDLE_MS }, server: { on: { 'tools/call': slow } } };
+  await withGateway(options, async ({ url, clock, gateway, server }) => {
+    const agent = await TestAgent.connect(url());
+    const pending = agent.call('x');
+    await server.until(() => server.count('tools/call') === 1);
+    clock.advance(3 * IDLE_MS);
+    assert.equal(gateway.sessions, 1);
+    release.open();
+    assert.equal((await (await pending).message())?.id, 1);
+  })();
+});
+
+test(
+  'a full table gives the place of the longest unused session to a newcomer',
+  withGateway({ config: { maxSessions: 3 } }, async ({ url, clock, gateway }) => {
+    const [oldest, older, newest] = [
+      await TestAgent.connect(url()),
+      await TestAgent.connect(url()),
+      await TestAgent.connect(url()),
+    ];
+    clock.advance(60_000);
+    await oldest.post(callText('x'));
+    await TestAgent.connect(url());
+    assert.equal(gateway.sessions, 3);
+    assert.equal((await older.post(callText('x'))).status, 404);
+    assert.equal((await oldest.post(callText('x'))).status, 200);
+    assert.equal((await newest.post(callText('x'))).status, 200);
+  }),
+);
+
+test(
+  'a full table of agents that were just here, or that listen, turns a newcomer away for now',
+  withGateway({ config: { maxSessions: 2 } }, async ({ url, clock, gateway }) => {
+    const listening = await TestAgent.connect(url());
+    const general = await listening.listen();
+    await general.next();
+    clock.advance(100_000);
+    const busy = await TestAgent.connect(url());
+    clock.advance(59_000);
+    const refused = await open(url(), {
+      method: 'POST',
+      headers: POST_HEADERS,
+      body: initializeText({}, '"i"'),
+    });
+    assert.equal(refused.status, 503);
+    assert.ok(Number(refused.headers['retry-after']) > 0);
+    const answer = await refused.json();
+    assert.equal(codeOf(answer), 'at_capacity');
+    assert.equal((await open(url('/sse'), { headers: { accept: 'text/event-stream' } })).status, 503);
+    assert.equal(gateway.sessions, 2);
+    clock.advance(1_000);
+    await TestAgent.connect(url());
+    assert.equal((await busy.post(callText('x'))).status, 404);
+    assert.equal((await listening.post(callText('x'))).status, 200);
+  }),
+);
+
+test('DELETE ends a session with everything that is open in it', async () => {
+  const forever = () => new Promise<string>(() => {});
+  await withGateway({ server: { on: { 'tools/call': forever } } }, async ({ url, gateway, server }) => {
+    const agent = await TestAgent.connect(url());
+    const general = await agent.listen();
+    const pending = agent.call('x', '"q"');
+    await server.until(() => server.count('tools/call') === 1);
+    const deleted = await agent.send({ method: 'DELETE' });
+    assert.equal(deleted.status, 204);
+    const answer = await (await pending).json();
+    assert.equal(answer.id, 'q');
+    assert.equal(codeOf(answer), 'cancelled');
+    assert.deepEqual(await general.rest(), []);
+    assert.equal(gateway.sessions, 0);
+    assert.equal((await agent.send({ method: 'DELETE' })).status, 404);
+    assert.equal((await agent.post(callText('x'))).status, 404);
+    await server.until(() => server.notifications.some(({ method }) => method === 'notifications/cancelled'));
+  })();
+});
+
+test(
+  'sessions opened and ended leave nothing behind',
+  withGateway({ config: { maxSessions: 50 } }, async ({ url, gateway, clock, events }) => {
+    for (let n = 0; n < 60; n++) {
+      const agent = await TestAgent.connect(url());
+      await (await agent.listen()).next();
+      assert.equal((await agent.send({ method: 'DELETE' })).status, 204);
+    }
+    assert.equal(gateway.sessions, 0);
+    assert.equal(clock.delays.filter((delayMs) => delayMs === 1_800_000).length <= 1, true);
+    const told = (type: string) => events.filter((event) => event.type === type).length;
+    assert.equal(told('session_opened'), 60);
+    assert.equal(told('session_closed'), 60);
+  }),
+);
+
+test('an agent that leaves during initialize leaves no session, whether an answer comes or not', async () => {
+  for (const answered of [false, true]) {
+    const held: ServerResponse[] = [];
+    const upstream = createServer((_, res) => void held.push(res)).listen(0, '127.0.0.1');
+    await once(upstream, 'listening');
+    const { port } = upstream.address() as AddressInfo;
+    const servers = [serverConfig('one', `http://127.0.0.1:${port}/mcp`)];
+    await withGateway({ config: { servers, resumeMs: 60_000 } }, async ({ url, gateway, clock, event }) => {
+      const asked = once(upstream, 'request');
+      const drop = await begin(url(), { headers: POST_HEADERS, body: initializeText() });
+      await asked;
+      assert.equal(gateway.sessions, 1);
+      drop();
+      await clock.armed((delayMs) => delayMs === 60_000);
+      const gone = event('session_closed');
+      if (answered) for (const res of held) res.writeHead(500).end();
+      else clock.advance(60_000);
+      await gone;
+      assert.equal(gateway.sessions, 0);
+    })();
+    upstream.closeAllConnections();
+    upstream.close();
+  }
+});
