@@ -11,11 +11,13 @@ const PROFILE: AgentProfile = {
   clientInfo: '',
 };
 
-/** The library's user as an agent: it declares no capability, so no server asks it anything. */
+/** A library's user as an agent: it declares no capability, so no server asks it anything. */
 export class LocalAgent implements Agent {
   readonly id = `local:${unguessableId()}`;
   readonly profile = PROFILE;
   readonly listening = false;
+  /** Requests under way. */
+  running = 0;
 
   /** News of a server reach the library's user by the change bus. */
   notify(): void {}
@@ -25,11 +27,49 @@ export class LocalAgent implements Agent {
   }
 }
 
+/**
+ * One agent for each token: a server's sessions, and what was subscribed to in them, belong to whoever the token stands
+ * for. Of more than `max` the one that was used longest ago is let go.
+ */
+export class LocalAgents {
+  readonly #agents = new Map<string, LocalAgent>();
+  readonly #max: number;
+  readonly #leave: (agent: Agent) => void;
+
+  constructor(max: number, leave: (agent: Agent) => void) {
+    this.#max = max;
+    this.#leave = leave;
+  }
+
+  /** Runs work in the name of a caller's agent, which stays at least that long. */
+  async run<T>(caller: Caller, work: (agent: LocalAgent) => Promise<T>): Promise<T> {
+    const key = caller.tokenHash ?? '';
+    const agent = this.#agents.get(key) ?? new LocalAgent();
+    agent.running++;
+    this.#agents.delete(key);
+    this.#agents.set(key, agent);
+    if (this.#agents.size > this.#max) this.#letGo();
+    try {
+      return await work(agent);
+    } finally {
+      agent.running--;
+    }
+  }
+
+  #letGo(): void {
+    for (const [key, agent] of this.#agents) {
+      if (this.#agents.size <= this.#max) return;
+      if (agent.running > 0) continue;
+      this.#agents.delete(key);
+      this.#leave(agent);
+    }
+  }
+}
+
 /** One request of the library's user. */
 export function localExchange(
   agent: LocalAgent,
-  request: { serverId: string; message: Message; caller: Caller; signal: AbortSignal; fresh: boolean },
-  onNotification: (message: Message) => void,
+  request: Pick<Exchange, 'serverId' | 'message' | 'caller' | 'signal' | 'fresh' | 'notify'>,
 ): Exchange {
-  return { ...request, era: 'legacy', agent, notify: onNotification, ask: () => agent.ask() };
+  return { ...request, era: 'legacy', agent, ask: () => agent.ask() };
 }

@@ -1,35 +1,38 @@
 import { EventEmitter } from 'node:events';
 import type {
   CallToolResult,
+  GetPromptResult,
+  InitializeResult,
   Prompt,
+  ReadResourceResult,
   Resource,
   ResourceTemplate,
   Tool,
 } from '@modelcontextprotocol/sdk/types.js';
-import { systemClock } from '../base/clock.js';
+import { type Clock, systemClock } from '../base/clock.js';
 import { GatewayError } from '../base/errors.js';
-import { sha256Hex } from '../base/hash.js';
+import { environment } from '../config/env.js';
 import { parseConfig } from '../config/load.js';
 import type { GatewayConfig } from '../config/types.js';
+import type { Change } from '../pipeline/changes.js';
 import type { EventSink, GatewayEvent } from '../pipeline/events.js';
-import { ANONYMOUS, type Caller } from '../pipeline/exchange.js';
-import { INVALID_PARAMS } from '../protocol/codes.js';
+import type { Caller } from '../pipeline/exchange.js';
 import { request } from '../protocol/compose.js';
-import { cacheableMethod, type ListKind } from '../protocol/methods.js';
+import type { ListKind } from '../protocol/methods.js';
 import { valueAt } from '../wire/json.js';
 import type { Message } from '../wire/message.js';
+import { objectOf, pageOf, refusesCursor, resultOf } from './answer.js';
+import { cancellable } from './cancellable.js';
 import { buildCore, type Core, type Surroundings } from './core.js';
-import { LocalAgent, localExchange } from './local-agent.js';
-import { type Page, walkPages } from './walk.js';
-
-const MAX_PAGES = 1_000;
-const WALK_MS = 60_000;
-
-/** A bearer token for a server, or where it comes from. A source that fails counts as no token. */
-export type TokenSource = string | (() => string | undefined | Promise<string | undefined>);
+import { LocalAgents, localExchange } from './local-agent.js';
+import { shielded } from './shielded.js';
+import { callerOf, type TokenSource } from './token-source.js';
+import { walkPages } from './walk.js';
 
 export interface RequestOptions {
+  /** In whose name the server is asked; lists, connections and sessions are kept apart by it. */
   readonly token?: TokenSource | undefined;
+  /** Gives the request up at once, wherever it is; the server is told of one that has reached it. */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -39,55 +42,70 @@ export interface ListOptions extends RequestOptions {
 }
 
 export interface CallOptions extends RequestOptions {
-  /** `params` of each `notifications/progress` of this call, until it is answered. */
+  /** Given the `params` of each `notifications/progress` until the answer. What it throws ends the call with that. */
   readonly onProgress?: ((params: unknown) => void) | undefined;
 }
 
-/** A server's own JSON-RPC error, as it sent it. */
-export class ServerError extends Error {
-  override readonly name = 'ServerError';
-  readonly code: number;
-  readonly data: unknown;
-
-  constructor(code: number, message: string, data: unknown) {
-    super(message);
-    this.code = code;
-    this.data = data;
-  }
-}
-
-interface ManagerEvents {
-  /** A server said that a list of its has changed; what was cached of it is gone already. */
-  list_changed: [{ serverId: string; list: ListKind }];
-  /** Everything else that the gateway notices. */
+/** What a manager tells on its own account. It never emits `error`. */
+export interface ManagerEvents {
+  /**
+   * A server said that a list of its has changed, or came back from a loss and may offer another one. What was cached of
+   * it is gone already. Heard while a connection to the server stands.
+   */
+  list_changed: [{ readonly serverId: string; readonly list: ListKind }];
+  /** A server said that a resource has changed. */
+  resource_updated: [{ readonly serverId: string; readonly uri: string }];
+  /** Everything that is noticed; it holds no token and no message body. */
   event: [GatewayEvent];
 }
 
+/** One thing asked of one server, in somebody's name. */
+interface Errand {
+  readonly serverId: string;
+  readonly caller: Caller;
+  readonly fresh: boolean;
+  readonly signal: AbortSignal;
+  readonly onProgress: (params: unknown) => void;
+}
+
+const LISTS = ['tools', 'prompts', 'resources'] as const;
+
 /**
  * The pool and the list cache inside an orchestrator's own process: connections are made when they are needed and kept,
- * lists are cached by the servers' hints. Every method rejects with GatewayError for a failure of ours, with ServerError
- * for the server's own. What it returns is the caller's to change.
+ * lists are cached by the servers' hints.
+ *
+ *     const manager = new McpManager({ mcpServers: { files: { command: 'files-server' } } });
+ *     const tools = await manager.listTools('files');
+ *     await manager.closeAll();
+ *
+ * Every request rejects with GatewayError for a failure of ours (`cancelled` where its signal was aborted,
+ * `shutting_down` after `closeAll`), with ServerError for an error that the server answered, and with TypeError for
+ * arguments that are no JSON. What it resolves with is the caller's to change; numbers are as `JSON.parse` gives them.
  */
 export class McpManager extends EventEmitter<ManagerEvents> {
   readonly #core: Core;
-  readonly #agent = new LocalAgent();
+  readonly #agents: LocalAgents;
   readonly #emit: EventSink;
-  readonly #now: () => number;
+  readonly #clock: Clock;
   #lastId = 0;
+  #closing: Promise<void> | undefined;
 
-  /** Takes a configuration, checked or as it stands in `sidegate.json`; throws where a general setting is wrong. */
+  /**
+   * Takes a configuration, checked or in the shape of `sidegate.json`. A bad server is disabled and answers with what is
+   * wrong with it; throws ConfigError where a general setting is wrong.
+   */
   constructor(config: GatewayConfig | object, surroundings: Surroundings = {}) {
     super();
+    const { clock = systemClock, env = environment(), emit = () => {} } = surroundings;
+    this.#clock = clock;
     this.#emit = (event) => {
-      surroundings.emit?.(event);
-      this.emit('event', event);
+      shielded('The sink of events', () => emit(event));
+      shielded('A listener of "event"', () => this.emit('event', event));
     };
-    const checked = isChecked(config) ? config : parseConfig(config).config;
+    const checked = isChecked(config) ? config : this.#parse(config, env);
     this.#core = buildCore(checked, { ...surroundings, emit: this.#emit });
-    this.#core.changes.onChange(({ reason, serverId, kinds }) => {
-      if (reason === 'list_changed') for (const list of kinds) this.emit('list_changed', { serverId, list });
-    });
-    this.#now = (surroundings.clock ?? systemClock).now;
+    this.#agents = new LocalAgents(checked.maxConnections, (agent) => this.#core.pool.leave(agent));
+    this.#core.changes.onChange((change) => this.#tell(change));
   }
 
   /** Upstream connections that stand or are being made. */
@@ -95,112 +113,180 @@ export class McpManager extends EventEmitter<ManagerEvents> {
     return this.#core.pool.size;
   }
 
+  /** Configured servers, the disabled ones last. */
+  get serverIds(): readonly string[] {
+    return this.#core.directory.ids;
+  }
+
   /** All tools of a server, in its own order, from every page. */
-  async listTools(serverId: string, options: ListOptions = {}): Promise<Tool[]> {
-    return (await this.#list(serverId, 'tools/list', options)) as Tool[];
+  listTools(serverId: string, options: ListOptions = {}): Promise<Tool[]> {
+    return this.#list<Tool>(serverId, 'tools/list', 'tools', options);
   }
 
-  async listPrompts(serverId: string, options: ListOptions = {}): Promise<Prompt[]> {
-    return (await this.#list(serverId, 'prompts/list', options)) as Prompt[];
+  listPrompts(serverId: string, options: ListOptions = {}): Promise<Prompt[]> {
+    return this.#list<Prompt>(serverId, 'prompts/list', 'prompts', options);
   }
 
-  async listResources(serverId: string, options: ListOptions = {}): Promise<Resource[]> {
-    return (await this.#list(serverId, 'resources/list', options)) as Resource[];
+  listResources(serverId: string, options: ListOptions = {}): Promise<Resource[]> {
+    return this.#list<Resource>(serverId, 'resources/list', 'resources', options);
   }
 
-  async listResourceTemplates(serverId: string, options: ListOptions = {}): Promise<ResourceTemplate[]> {
-    return (await this.#list(serverId, 'resources/templates/list', options)) as ResourceTemplate[];
+  listResourceTemplates(serverId: string, options: ListOptions = {}): Promise<ResourceTemplate[]> {
+    return this.#list<ResourceTemplate>(serverId, 'resources/templates/list', 'resourceTemplates', options);
   }
 
   /** Calls a tool, listed or not. A tool's own failure is a result with `isError`. */
-  async callTool(
+  callTool(
     serverId: string,
     name: string,
     args: Record<string, unknown> = {},
     options: CallOptions = {},
   ): Promise<CallToolResult> {
-    const _meta = options.onProgress ? { _meta: { progressToken: 0 } } : {};
-    const params = { name, arguments: args, ..._meta };
-    return (await this.request(serverId, 'tools/call', params, options)) as CallToolResult;
+    return this.#object<CallToolResult>(serverId, 'tools/call', { name, arguments: args }, options);
   }
 
-  /** Any other request; resolves with its `result`. */
-  async request(
+  /** Reads a resource; from the cache where the server gave it a TTL. */
+  readResource(
+    serverId: string,
+    uri: string,
+    options: CallOptions & ListOptions = {},
+  ): Promise<ReadResourceResult> {
+    return this.#object<ReadResourceResult>(serverId, 'resources/read', { uri }, options);
+  }
+
+  getPrompt(
+    serverId: string,
+    name: string,
+    args: Record<string, string> = {},
+    options: CallOptions = {},
+  ): Promise<GetPromptResult> {
+    return this.#object<GetPromptResult>(serverId, 'prompts/get', { name, arguments: args }, options);
+  }
+
+  /** What the server said of itself in its handshake. */
+  serverInfo(serverId: string, options: RequestOptions = {}): Promise<InitializeResult> {
+    return this.#object<InitializeResult>(serverId, 'initialize', {}, options);
+  }
+
+  /** Any request; resolves with its `result`, whatever that is. One page of a list, where it is for a list. */
+  request(
     serverId: string,
     method: string,
     params?: Record<string, unknown>,
     options: CallOptions & ListOptions = {},
   ): Promise<unknown> {
-    const caller = await callerOf(options.token);
-    return await this.#send(serverId, request(String(++this.#lastId), method, params), caller, options);
+    const sent = options.onProgress ? withProgressToken(params) : params;
+    return this.#run(serverId, method, options, (errand) => this.#send(errand, method, sent));
   }
 
-  /** What the server said of itself in its handshake. */
-  async serverInfo(serverId: string, options: RequestOptions = {}): Promise<unknown> {
-    return await this.request(serverId, 'initialize', {}, options);
-  }
-
-  /** Ends a server's connections and drops what is cached of it; with a full pool key, those of one token only. */
+  /**
+   * Ends a server's connections and drops all that is cached of it; with a full pool key those of one token only. Other
+   * requests under way begin anew on another connection, where running them twice does no harm.
+   */
   async close(idOrKey: string): Promise<void> {
-    const hash = idOrKey.indexOf('#');
-    const serverId = hash < 0 ? idOrKey : idOrKey.slice(0, hash);
-    const partition = hash < 0 ? {} : { poolKey: idOrKey };
+    if (this.#closing) return this.#closing;
+    const [serverId = idOrKey] = idOrKey.split('#', 1);
+    if (!this.serverIds.includes(serverId)) this.#core.directory.get(serverId);
+    const partition = serverId === idOrKey ? {} : { poolKey: idOrKey };
     this.#core.changes.publish({ serverId, reason: 'closed', kinds: [], ...partition });
     await this.#core.pool.close(idOrKey);
   }
 
-  /** Ends everything; the manager is of no use afterwards. */
-  async closeAll(): Promise<void> {
-    for (const serverId of this.#core.directory.ids)
-      this.#core.changes.publish({ serverId, reason: 'closed', kinds: [] });
-    await this.#core.close();
-  }
-
-  async #list(serverId: string, method: string, options: ListOptions): Promise<unknown[]> {
-    const member = cacheableMethod(method)?.list ?? '';
-    const caller = await callerOf(options.token);
-    let cursorRefused = false;
-    const read = async (cursor: string | undefined): Promise<Page> => {
-      const params = cursor === undefined ? undefined : { cursor };
-      try {
-        const message = request(String(++this.#lastId), method, params);
-        return readPage(await this.#send(serverId, message, caller, options), member, serverId);
-      } catch (failure) {
-        cursorRefused =
-          cursor !== undefined && failure instanceof ServerError && failure.code === INVALID_PARAMS;
-        throw failure;
-      }
-    };
-    const warn = (why: string) =>
-      this.#emit({ type: 'warning', serverId, message: `${method} of "${serverId}": ${why}` });
-    const walk = () =>
-      walkPages(read, { maxPages: MAX_PAGES, until: this.#now() + WALK_MS }, this.#now, warn);
-    try {
-      return await walk();
-    } catch (failure) {
-      // The pages kept were forgotten when the server refused a cursor of theirs: one new walk begins.
-      if (cursorRefused) return await walk();
-      throw failure;
+  /** Ends everything; the manager is of no use afterwards. Never rejects, and may be called again. */
+  closeAll(): Promise<void> {
+    if (!this.#closing) {
+      this.#closing = this.#core.close();
+      for (const serverId of this.serverIds)
+        this.#core.changes.publish({ serverId, reason: 'closed', kinds: [] });
     }
+    return this.#closing;
   }
 
-  async #send(
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.closeAll();
+  }
+
+  /** Last resort at the process's own end: no child outlives it. Synchronous. */
+  killChildren(): void {
+    this.#core.children.killAllChildren();
+  }
+
+  #parse(config: object, env: NodeJS.ProcessEnv): GatewayConfig {
+    const { config: checked, warnings } = parseConfig(config, env);
+    for (const message of warnings) this.#emit({ type: 'warning', message });
+    return checked;
+  }
+
+  #tell({ reason, serverId, kinds, uri }: Change): void {
+    if (reason === 'updated' && uri !== undefined)
+      shielded('A listener of "resource_updated"', () => this.emit('resource_updated', { serverId, uri }));
+    if (reason !== 'list_changed' && reason !== 'reinitialized') return;
+    for (const list of kinds.length > 0 ? kinds : LISTS)
+      shielded('A listener of "list_changed"', () => this.emit('list_changed', { serverId, list }));
+  }
+
+  #list<T>(serverId: string, method: string, member: string, options: ListOptions): Promise<T[]> {
+    return this.#run(serverId, method, options, async (errand) => {
+      const read = async (cursor: string | undefined) => {
+        const params = cursor === undefined ? undefined : { cursor };
+        return pageOf(await this.#send(errand, method, params), serverId, method, member);
+      };
+      const warn = (why: string) =>
+        this.#emit({ type: 'warning', serverId, message: `${method} of "${serverId}": ${why}` });
+      return (await walkPages({ read, refusesCursor, now: () => this.#clock.now(), warn })) as T[];
+    });
+  }
+
+  async #object<T extends object>(
     serverId: string,
-    message: Message,
-    caller: Caller,
+    method: string,
+    params: Record<string, unknown>,
     options: CallOptions & ListOptions,
-  ): Promise<unknown> {
-    const signal = options.signal ?? new AbortController().signal;
-    const fresh = options.fresh ?? false;
-    const exchange = localExchange(
-      this.#agent,
-      { serverId, message, caller, signal, fresh },
-      (notification) => {
-        if (notification.method === 'notifications/progress' && notification.params)
-          options.onProgress?.(valueAt(notification.bytes, notification.params));
-      },
+  ): Promise<T> {
+    return objectOf<T>(await this.request(serverId, method, params, options), serverId, method);
+  }
+
+  /** Does an errand in the name of whoever the token stands for, until the user gives it up. */
+  async #run<T>(
+    serverId: string,
+    method: string,
+    options: CallOptions & ListOptions,
+    work: (errand: Errand) => Promise<T>,
+  ): Promise<T> {
+    if (this.#closing) throw new GatewayError('shutting_down', 'The manager was closed by `closeAll`');
+    this.#core.directory.get(serverId);
+    const cancelled = (cause: unknown) =>
+      new GatewayError('cancelled', `${method} to server "${serverId}" was cancelled`, { serverId, cause });
+    return await cancellable(options.signal, cancelled, async (signal, fail) => {
+      const caller = await callerOf(options.token, () => this.#tokenFailed(serverId));
+      signal.throwIfAborted();
+      const onProgress = (params: unknown) => {
+        try {
+          options.onProgress?.(params);
+        } catch (failure) {
+          fail(failure);
+        }
+      };
+      return await work({ serverId, caller, fresh: options.fresh ?? false, signal, onProgress });
+    });
+  }
+
+  async #send(errand: Errand, method: string, params: Record<string, unknown> | undefined): Promise<unknown> {
+    const { serverId, onProgress, ...rest } = errand;
+    const message = request(String(++this.#lastId), method, params);
+    const notify = (notification: Message) => {
+      if (notification.method === 'notifications/progress' && notification.params)
+        onProgress(valueAt(notification.bytes, notification.params));
+    };
+    const answer = await this.#agents.run(errand.caller, (agent) =>
+      this.#core.handle(localExchange(agent, { ...rest, serverId, message, notify })),
     );
-    return open(await this.#core.handle(exchange), serverId);
+    return resultOf(answer, serverId);
+  }
+
+  #tokenFailed(serverId: string): void {
+    const message = `The token source for server "${serverId}" failed: the request goes without a token`;
+    this.#emit({ type: 'warning', serverId, message });
   }
 }
 
@@ -208,33 +294,7 @@ function isChecked(config: GatewayConfig | object): config is GatewayConfig {
   return 'servers' in config && Array.isArray(config.servers) && 'disabled' in config;
 }
 
-async function callerOf(source: TokenSource | undefined): Promise<Caller> {
-  const token =
-    typeof source === 'function'
-      ? await Promise.resolve()
-          .then(source)
-          .catch(() => undefined)
-      : source;
-  return token ? { principal: ANONYMOUS.principal, token, tokenHash: sha256Hex(token) } : ANONYMOUS;
-}
-
-function open(answer: Message, serverId: string): unknown {
-  if (!answer.body) throw new GatewayError('server_protocol', `"${serverId}" answered nothing`, { serverId });
-  const value = valueAt(answer.bytes, answer.body);
-  if (answer.kind === 'result') return value;
-  const { code, message, data } = value as { code?: unknown; message?: unknown; data?: unknown };
-  throw new ServerError(
-    typeof code === 'number' ? code : 0,
-    typeof message === 'string' ? message : 'no message',
-    data,
-  );
-}
-
-function readPage(result: unknown, member: string, serverId: string): Page {
-  const { [member]: list, nextCursor } = result as Record<string, unknown>;
-  if (!Array.isArray(list))
-    throw new GatewayError('server_protocol', `"${serverId}" answered without a list of ${member}`, {
-      serverId,
-    });
-  return { items: list, nextCursor: typeof nextCursor === 'string' ? nextCursor : undefined };
+/** Without one of the user's own, any will do: on the wire each request gets another. */
+function withProgressToken(params: Record<string, unknown> = {}): Record<string, unknown> {
+  return { ...params, _meta: { progressToken: 0, ...(params['_meta'] as object | undefined) } };
 }

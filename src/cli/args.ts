@@ -125,7 +125,9 @@ function selectionOf(line: ParsedLine, urls: readonly string[]): Selection {
   const [url, second] = urls;
   if (second !== undefined) throw new UsageError('Several URLs are given: one is served at a time');
   const config = last(line, 'config');
-  const named = [url && 'a URL', line.command && 'a command', config !== undefined && '--config'].filter(Boolean);
+  const named = [url && 'a URL', line.command && 'a command', config !== undefined && '--config'].filter(
+    Boolean,
+  );
   if (named.length > 1) throw new UsageError(`${named.join(' and ')} are given: they exclude each other`);
   const headers = headersOf(line.values.get('header') ?? []);
   if (url === undefined && Object.keys(headers).length > 0)

@@ -49,7 +49,7 @@ export function parseLine(argv: readonly string[]): ParsedLine {
     if (token.kind === 'positional') positionals.push(token.value);
     if (token.kind !== 'option') continue;
     const name = optionName(token.name, token.rawName);
-    const value = valueOf(name, token.value, token.inlineValue);
+    const value = givenValue(name, token.value, token.inlineValue);
     values.set(name, [...(values.get(name) ?? []), value]);
   }
   return { positionals, values, command: split < 0 ? undefined : argv.slice(split + 1) };
@@ -62,12 +62,13 @@ function optionName(name: string, raw: string): OptionName {
 }
 
 /** The flag's value; empty for a flag that has none. */
-function valueOf(name: OptionName, value: string | undefined, inline: boolean | undefined): string {
+function givenValue(name: OptionName, value: string | undefined, inline: boolean | undefined): string {
   if (OPTIONS[name].type === 'boolean') {
     if (value === undefined) return '';
     throw new UsageError(`--${name} takes no value`);
   }
   // Without `=`, what looks like the next flag is one: its own value was forgotten.
-  if (value === undefined || (!inline && value.startsWith('-'))) throw new UsageError(`--${name} needs a value`);
+  if (value === undefined || (!inline && value.startsWith('-')))
+    throw new UsageError(`--${name} needs a value`);
   return value;
 }

@@ -48,12 +48,19 @@ export async function initialize(options: InitializeOptions, incoming: Initializ
   if (session.revision === undefined || reply.lost) sessions.end(arriving);
 }
 
-/** Takes `initialize` to the server; the session stands once it has a revision. Never rejects. */
-export function greet(session: Session, message: Message, caller: Caller, reply: Reply): Promise<void> {
+/**
+ * Takes `initialize` to the server; the session stands once it has a revision. Settles when it is answered or given up,
+ * however long the server goes on. Never rejects.
+ */
+export async function greet(session: Session, message: Message, caller: Caller, reply: Reply): Promise<void> {
   const exchange = new AgentExchange(session, message, caller, false, reply);
-  return session.run(exchange, (response) => {
+  const givenUp = new Promise<void>((resolve) => {
+    exchange.signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+  const answered = session.run(exchange, (response) => {
     const { bytes, revision } = welcome(response, message.id, session.profile.revision, session.serverId);
     session.revision = revision;
     return bytes;
   });
+  await Promise.race([answered, givenUp]);
 }

@@ -1,4 +1,4 @@
-import type { Clock, Timer } from '../base/clock.js';
+import type { Clock } from '../base/clock.js';
 import { GatewayError, messageOf } from '../base/errors.js';
 import type { EventSink } from '../pipeline/events.js';
 import type { AgentProfile, Exchange } from '../pipeline/exchange.js';
@@ -20,6 +20,8 @@ export interface ConnectionDeps {
   readonly emit: EventSink;
   readonly limits: RequestLimits;
   readonly connectTimeoutMs: number;
+  /** Aborted when the attempt to connect is not wanted any more. */
+  readonly abandoned: AbortSignal;
   readonly us: Implementation;
   /** Takes every notification and request of the server, in order; also those that come during the handshake. */
   readonly inbound: (connection: Connection, message: Message, origin: Pending | undefined) => void;
@@ -55,22 +57,19 @@ export class Connection {
     deps: ConnectionDeps,
   ): Promise<Connection> {
     const connection = new Connection(deps);
-    const deadline = new AbortController();
-    let timer: Timer | undefined;
-    const late = new Promise<never>((_, reject) => {
-      timer = deps.clock.after(deps.connectTimeoutMs, () => {
-        deadline.abort();
-        reject(timedOut(deps.serverId, 'initialize', deps.connectTimeoutMs));
-      });
-    });
+    if (deps.abandoned.aborted) throw connection.#closed();
+    const { signal, gaveUp, settled } = connection.#bound();
+    const connecting = connection.#connect(openLink, profile, alone, signal);
     try {
-      await Promise.race([connection.#connect(openLink, profile, alone, deadline.signal), late]);
+      await Promise.race([connecting, gaveUp]);
       return connection;
     } catch (error) {
       await connection.close();
+      // A link that was still being opened is closed when it comes.
+      await connecting.catch(() => {});
       throw error;
     } finally {
-      timer?.cancel();
+      settled();
     }
   }
 
@@ -128,10 +127,31 @@ export class Connection {
   }
 
   async close(): Promise<void> {
-    this.#end(
-      new GatewayError('server_unavailable', `The connection to "${this.#deps.serverId}" was closed`),
-    );
+    this.#end(this.#closed());
     await (this.#link as Link | undefined)?.close();
+  }
+
+  /** What ends an attempt to connect: `signal` is aborted, and `gaveUp` rejects with the reason. */
+  #bound(): { signal: AbortSignal; gaveUp: Promise<never>; settled: () => void } {
+    const { clock, serverId, connectTimeoutMs, abandoned } = this.#deps;
+    const ended = new AbortController();
+    let settled: () => void = () => {};
+    const gaveUp = new Promise<never>((_, reject) => {
+      const giveUp = (error: GatewayError) => {
+        ended.abort();
+        reject(error);
+      };
+      const onAbandon = () => giveUp(this.#closed());
+      const timer = clock.after(connectTimeoutMs, () =>
+        giveUp(timedOut(serverId, 'initialize', connectTimeoutMs)),
+      );
+      abandoned.addEventListener('abort', onAbandon, { once: true });
+      settled = () => {
+        timer.cancel();
+        abandoned.removeEventListener('abort', onAbandon);
+      };
+    });
+    return { signal: ended.signal, gaveUp, settled };
   }
 
   async #connect(
@@ -141,7 +161,7 @@ export class Connection {
     signal: AbortSignal,
   ): Promise<void> {
     const link = await openLink(this.#events(), signal);
-    if (signal.aborted) return void link.close();
+    if (signal.aborted) return link.close();
     this.#link = link;
     const params = initializeParams(profile, this.#deps.us, alone);
     this.#facts = readInitializeResult(this.#deps.serverId, await this.ask('initialize', params));
@@ -157,7 +177,9 @@ export class Connection {
       },
       closed: (error) => {
         if (this.#over) return;
-        this.#end(error);
+        this.#over = true;
+        // What could not be sent any more is told so first, by its own `send`: it certainly did not run.
+        queueMicrotask(() => this.#end(error));
         this.#deps.closed(this, error);
       },
     };
@@ -182,7 +204,7 @@ export class Connection {
         if (this.#link.kind === 'http' && !pending.settled)
           this.#fail(pending, this.#unanswered(pending.method));
       },
-      (error: unknown) => this.#fail(pending, error),
+      (error: unknown) => this.#fail(pending, this.#explained(pending, error)),
     );
   }
 
@@ -224,12 +246,22 @@ export class Connection {
     for (const pending of [...this.#pending.values()]) this.#fail(pending, this.#broken(pending, error));
   }
 
+  #explained(pending: Pending, error: unknown): unknown {
+    const unknown = error instanceof GatewayError && error.code === 'outcome_unknown';
+    return unknown ? this.#broken(pending, error) : error;
+  }
+
   /** Whatever was sent before the link broke may have run. */
   #broken(pending: Pending, error: GatewayError): GatewayError {
     const { serverId } = this.#deps;
     if (pending.method === 'initialize') return error;
     const message = `${error.message}; whether ${pending.method} ran is not known`;
     return new GatewayError('outcome_unknown', message, { serverId, cause: error });
+  }
+
+  #closed(): GatewayError {
+    const { serverId } = this.#deps;
+    return new GatewayError('server_unavailable', `The connection to "${serverId}" was closed`, { serverId });
   }
 
   #gone(): GatewayError {

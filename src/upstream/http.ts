@@ -4,11 +4,12 @@ import type { Random } from '../base/random.js';
 import type { EventSink } from '../pipeline/events.js';
 import { isRepeatable } from '../protocol/methods.js';
 import { EVENT_STREAM_TYPE, essence, JSON_TYPE } from '../wire/media.js';
-import { idKey, isBatch, type Message, readMessage } from '../wire/message.js';
+import { type Message, readMessage } from '../wire/message.js';
 import { AnswerStream } from './answer-stream.js';
-import { drain, plainBody, readAll } from './body.js';
+import { drain } from './body.js';
 import type { Reply } from './http-call.js';
 import { headerOf, isVisibleAscii } from './http-headers.js';
+import { readJsonAnswer } from './json-answer.js';
 import type { Link, LinkEvents } from './link.js';
 import type { RemotePeer } from './peer.js';
 import { asAnswerTo, readRefusal, refusedMessage } from './refused.js';
@@ -190,39 +191,14 @@ export class HttpLink implements Link {
       );
       return stream.follow(reply);
     }
-    if (type === JSON_TYPE) return this.#takeBody(message, await this.#wholeBody(reply));
+    if (type === JSON_TYPE)
+      return this.#deliver(await readJsonAnswer(peer, message, reply, maxAnswerBytes), message.id);
     reply.body.cancel();
     const what = type === '' ? 'without a content type' : `with ${type.slice(0, 100)}`;
     throw peer.error(
       'server_protocol',
       `answered a request (${reply.status}) ${what}, which is no MCP answer`,
     );
-  }
-
-  async #wholeBody(reply: Reply): Promise<Buffer> {
-    const { peer, maxAnswerBytes } = this.#deps;
-    try {
-      return await readAll(peer, plainBody(peer, reply), maxAnswerBytes);
-    } catch (error) {
-      if (error instanceof GatewayError) throw error;
-      throw peer.error('outcome_unknown', 'broke off in the middle of its answer', { cause: error });
-    }
-  }
-
-  #takeBody(request: Message, body: Buffer): void {
-    const { peer } = this.#deps;
-    if (isBatch(body)) throw peer.error('server_protocol', 'answered with a batch of messages');
-    let answer: Message;
-    try {
-      answer = readMessage(body);
-    } catch (error) {
-      throw peer.error('server_protocol', 'answered with text that is no message', { cause: error });
-    }
-    if (answer.kind === 'error' && (answer.id === '' || answer.id === 'null'))
-      answer = asAnswerTo(request, answer);
-    if ((answer.kind !== 'result' && answer.kind !== 'error') || idKey(answer.id) !== idKey(request.id))
-      throw peer.error('server_protocol', 'answered something else than the request');
-    this.#deliver(answer, request.id);
   }
 
   #openStream(lastEventId: string | undefined, signal: AbortSignal | undefined): Promise<Reply> {

@@ -1,22 +1,20 @@
 import type { Clock, Timer } from '../base/clock.js';
 import { GatewayError } from '../base/errors.js';
-import { sha256Hex } from '../base/hash.js';
 import type { Random } from '../base/random.js';
 import type { ChangeBus } from '../pipeline/changes.js';
 import type { EventSink } from '../pipeline/events.js';
-import { type Agent, ANONYMOUS, type Caller, type Exchange } from '../pipeline/exchange.js';
-import { poolKey, poolKeyMatches, shownPoolKey } from '../protocol/pool-key.js';
+import type { Agent, Caller, Exchange } from '../pipeline/exchange.js';
+import { poolKeyMatches, shownPoolKey } from '../protocol/pool-key.js';
 import type { Message } from '../wire/message.js';
+import { makeRoom } from './capacity.js';
 import type { Implementation } from './handshake.js';
+import { connectionKey, partitionKey, type Sharing } from './isolation.js';
 import { Keeper } from './keeper.js';
 import type { Link, LinkEvents } from './link.js';
+import { KeeperClosed } from './standing.js';
 
 /** What the pool must know of a configured server. */
-export interface PooledServer {
-  readonly id: string;
-  readonly isolate: 'auto' | 'token' | 'principal' | 'session';
-  /** True where the caller's own token goes to this server. */
-  readonly takesToken: boolean;
+export interface PooledServer extends Sharing {
   readonly connectTimeoutMs: number;
   readonly requestTimeoutMs: number;
   readonly maxRequestTimeoutMs: number;
@@ -42,12 +40,24 @@ export interface PoolDeps {
   readonly doubt: (serverId: string) => void;
 }
 
+/** Where one agent is attached, by server, and the keepers that serve it alone. */
+interface Home {
+  readonly at: Map<string, Keeper>;
+  readonly own: Set<Keeper>;
+}
+
+/** Keepers that hold nothing but the knowledge of a failed attempt: more of them are forgotten early. */
+const MAX_RESTING = 100;
+
 /** All upstream connections, one keeper for each pool key. */
 export class Pool {
   readonly #deps: PoolDeps;
   readonly #keepers = new Map<string, Keeper>();
-  /** The keeper that an agent is attached to, by agent and server. */
-  readonly #homes = new Map<string, Map<string, Keeper>>();
+  readonly #homes = new Map<string, Home>();
+  /** Agents that left: what still comes in their name makes no connection. */
+  readonly #left = new WeakSet<Agent>();
+  readonly #resting = new Set<Keeper>();
+  readonly #endings = new Set<Promise<void>>();
   #sweep: Timer | undefined;
   #closed = false;
 
@@ -62,15 +72,28 @@ export class Pool {
     return open;
   }
 
-  /** Where the lists that an agent may be given live: the pool key without what only separates connections. */
-  partitionOf(serverId: string, agent: Agent, caller: Caller): string {
-    const server = this.#deps.server(serverId);
-    const key = poolKey(serverId, server.takesToken ? caller.tokenHash : undefined);
-    return key + isolation(server, agent, caller);
+  /** Pool keys of which anything is remembered. */
+  get keys(): number {
+    return this.#keepers.size;
   }
 
-  handle(exchange: Exchange): Promise<Message> {
-    return this.#lease(exchange.serverId, exchange.agent, exchange.caller).handle(exchange);
+  /** Where the lists that an agent may be given live: the pool key without what only separates connections. */
+  partitionOf(serverId: string, agent: Agent, caller: Caller): string {
+    return partitionKey(this.#deps.server(serverId), agent, caller);
+  }
+
+  /** Rejects with GatewayError. */
+  async handle(exchange: Exchange): Promise<Message> {
+    const { serverId, agent, caller } = exchange;
+    for (;;) {
+      try {
+        return await this.#lease(serverId, agent, caller).handle(exchange);
+      } catch (failure) {
+        // It did not run, or may run again: a new connection takes it over.
+        if (failure instanceof KeeperClosed && !this.#closed && !exchange.signal.aborted) continue;
+        throw this.#deps.server(serverId).takesToken ? failure : withoutChallenge(failure);
+      }
+    }
   }
 
   notify(serverId: string, agent: Agent, caller: Caller, message: Message): void {
@@ -83,59 +106,64 @@ export class Pool {
 
   /** The agent is gone: what it asked of servers is withdrawn, and a connection of its own is ended. */
   leave(agent: Agent): void {
-    for (const keeper of this.#homes.get(agent.id)?.values() ?? []) {
-      keeper.detach(agent);
-      if (keeper.alone) void this.#remove(keeper);
-    }
+    this.#left.add(agent);
+    const home = this.#homes.get(agent.id);
     this.#homes.delete(agent.id);
+    for (const keeper of home?.at.values() ?? []) {
+      keeper.detach(agent);
+      this.#release(keeper);
+    }
+    for (const keeper of home?.own ?? []) void this.#remove(keeper);
   }
 
   /** Ends every connection of a server, or those of one pool key, and forgets what is known of them. */
   async close(idOrKey: string): Promise<void> {
-    const ending = [...this.#keepers]
-      .filter(([key]) => poolKeyMatches(key, idOrKey))
-      .map(([, keeper]) => keeper);
+    const ending = [...this.#keepers.values()].filter(({ key }) => poolKeyMatches(key, idOrKey));
     await Promise.all(ending.map((keeper) => this.#remove(keeper)));
   }
 
+  /** Ends everything, also what is being ended already. */
   async closeAll(): Promise<void> {
     this.#closed = true;
-    this.#sweep?.cancel();
-    await Promise.all([...this.#keepers.values()].map((keeper) => this.#remove(keeper)));
+    this.#stopSweep();
+    for (const keeper of [...this.#keepers.values()]) void this.#remove(keeper);
+    await Promise.all(this.#endings);
   }
 
   /** The keeper of a request; an agent whose token changed takes along what it had asked for. */
   #lease(serverId: string, agent: Agent, caller: Caller): Keeper {
+    if (this.#left.has(agent)) throw new GatewayError('cancelled', 'The agent is gone', { serverId });
     const server = this.#deps.server(serverId);
-    const key = this.#key(server, agent, caller);
+    const home = this.#homeOf(agent);
+    const keeper = this.#keeper(server, agent, caller);
+    if (keeper.owner !== undefined) home.own.add(keeper);
+    this.#resting.delete(keeper);
+    const before = home.at.get(serverId);
+    if (before === keeper) return keeper;
+    keeper.attach(agent, before?.detach(agent));
+    home.at.set(serverId, keeper);
+    if (before) this.#release(before);
+    return keeper;
+  }
+
+  #homeOf(agent: Agent): Home {
+    let home = this.#homes.get(agent.id);
+    if (!home) {
+      home = { at: new Map(), own: new Set() };
+      this.#homes.set(agent.id, home);
+    }
+    return home;
+  }
+
+  #keeper(server: PooledServer, agent: Agent, caller: Caller): Keeper {
+    const key = connectionKey(server, agent, caller);
     let keeper = this.#keepers.get(key);
     if (!keeper) {
       keeper = this.#make(key, server, agent, caller);
       this.#keepers.set(key, keeper);
       this.#scheduleSweep();
     }
-    const homes = this.#homesOf(agent);
-    const home = homes.get(serverId);
-    if (home !== keeper) {
-      keeper.attach(agent, home?.detach(agent));
-      homes.set(serverId, keeper);
-    }
     return keeper;
-  }
-
-  #homesOf(agent: Agent): Map<string, Keeper> {
-    let homes = this.#homes.get(agent.id);
-    if (!homes) {
-      homes = new Map();
-      this.#homes.set(agent.id, homes);
-    }
-    return homes;
-  }
-
-  #key(server: PooledServer, agent: Agent, caller: Caller): string {
-    const { fingerprint } = agent.profile;
-    const declared = fingerprint === '{}' ? '' : `#declares:${sha256Hex(fingerprint).slice(0, 16)}`;
-    return this.partitionOf(server.id, agent, caller) + declared;
   }
 
   #make(key: string, server: PooledServer, agent: Agent, caller: Caller): Keeper {
@@ -147,42 +175,47 @@ export class Pool {
       serverId: server.id,
       shownKey: shownPoolKey(key),
       profile: agent.profile,
-      alone: server.isolate === 'session',
+      owner: server.isolate === 'session' ? agent.id : undefined,
       openLink: (events, signal) => this.#deps.openLink(server.id, token, events, signal),
       limits: { idleMs: server.requestTimeoutMs, totalMs: server.maxRequestTimeoutMs },
       connectTimeoutMs: server.connectTimeoutMs,
-      admit: (keeper) => this.#admit(keeper, server),
+      admit: async (keeper, why) => {
+        const caps = { ofServer: server.maxConnections, overall: this.#deps.maxConnections };
+        const victim = makeRoom(keeper, [...this.#keepers.values()], caps, why);
+        if (victim) await this.#disconnect(victim, 'evicted');
+      },
+      vacant: (keeper) => this.#release(keeper),
     });
   }
 
-  /** Makes room for one more connection by ending the one that was idle longest. */
-  async #admit(asking: Keeper, server: PooledServer): Promise<void> {
-    const open = [...this.#keepers.values()].filter((keeper) => keeper.open && keeper !== asking);
-    const sameServer = open.filter((keeper) => keeper.serverId === server.id);
-    const crowd =
-      sameServer.length >= server.maxConnections
-        ? sameServer
-        : open.length >= this.#deps.maxConnections
-          ? open
-          : undefined;
-    if (!crowd) return;
-    const victim = leastNeeded(crowd);
-    if (!victim) throw this.#full(server, crowd.length);
-    await victim.disconnect('evicted');
-    if (victim.audience.size === 0) await this.#remove(victim);
+  async #disconnect(keeper: Keeper, reason: 'idle' | 'evicted'): Promise<void> {
+    const ended = this.#track(keeper.disconnect(reason));
+    this.#release(keeper);
+    await ended;
   }
 
-  #full(server: PooledServer, connections: number): GatewayError {
-    return new GatewayError(
-      'at_capacity',
-      `All ${connections} connections that "${server.id}" may have are in use; try again later`,
-      { serverId: server.id, retryAfterMs: 1_000 },
-    );
+  /** Forgets a keeper that holds nothing any more; a few are kept as long as they know when to try again. */
+  #release(keeper: Keeper): void {
+    if (keeper.needed || this.#keepers.get(keeper.key) !== keeper) return;
+    if (!keeper.resting) return void this.#remove(keeper);
+    this.#resting.add(keeper);
+    const [oldest] = this.#resting;
+    if (oldest && this.#resting.size > MAX_RESTING) void this.#remove(oldest);
   }
 
-  async #remove(keeper: Keeper): Promise<void> {
+  #remove(keeper: Keeper): Promise<void> {
     if (this.#keepers.get(keeper.key) === keeper) this.#keepers.delete(keeper.key);
-    await keeper.close();
+    this.#resting.delete(keeper);
+    if (keeper.owner !== undefined) this.#homes.get(keeper.owner)?.own.delete(keeper);
+    if (this.#keepers.size === 0) this.#stopSweep();
+    return this.#track(keeper.close());
+  }
+
+  /** Whatever is being ended is waited for when everything is. */
+  #track(ending: Promise<void>): Promise<void> {
+    const tracked = ending.finally(() => this.#endings.delete(tracked));
+    this.#endings.add(tracked);
+    return tracked;
   }
 
   #scheduleSweep(): void {
@@ -194,40 +227,25 @@ export class Pool {
     });
   }
 
+  #stopSweep(): void {
+    this.#sweep?.cancel();
+    this.#sweep = undefined;
+  }
+
   #endIdle(): void {
     const before = this.#deps.clock.now() - this.#deps.connectionIdleMs;
-    for (const keeper of this.#keepers.values()) {
-      if (keeper.inUse || keeper.lastUsedAt > before) continue;
-      void keeper.disconnect('idle');
-      if (keeper.audience.size === 0) void this.#remove(keeper);
-    }
+    for (const keeper of [...this.#keepers.values()])
+      if (!keeper.inUse && keeper.lastUsedAt <= before) void this.#disconnect(keeper, 'idle');
   }
 }
 
-/** Of the connections on which nothing is under way, first those that nobody listens to, then the longest idle. */
-function leastNeeded(keepers: readonly Keeper[]): Keeper | undefined {
-  const idle = keepers.filter((keeper) => keeper.idle);
-  const unheard = idle.filter((keeper) => !keeper.inUse);
-  const from = unheard.length > 0 ? unheard : idle;
-  return from.reduce<Keeper | undefined>(
-    (oldest, keeper) => (oldest && oldest.lastUsedAt <= keeper.lastUsedAt ? oldest : keeper),
-    undefined,
-  );
-}
-
-/** What `isolate` adds to a pool key. The separators cannot be part of a hash or of each other's values. */
-function isolation(server: PooledServer, agent: Agent, caller: Caller): string {
-  switch (server.isolate) {
-    case 'session':
-      // The hash, as the id itself is what a session is entered by.
-      return `#session:${sha256Hex(agent.id).slice(0, 32)}`;
-    case 'principal':
-      return `#principal:${caller.principal}`;
-    case 'auto':
-      return caller.principal === ANONYMOUS.principal || !server.takesToken
-        ? ''
-        : `#principal:${caller.principal}`;
-    case 'token':
-      return '';
-  }
+/** How a server refused a credential of the operator's is none of the agent's business: it cannot bring a better one. */
+function withoutChallenge(failure: unknown): unknown {
+  if (!(failure instanceof GatewayError) || failure.code !== 'unauthorized') return failure;
+  const { serverId } = failure.details;
+  const message = `${failure.message}, which is the one that the gateway is configured with`;
+  return new GatewayError('unauthorized', message, {
+    ...(serverId === undefined ? {} : { serverId }),
+    cause: failure,
+  });
 }

@@ -2,13 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { test } from 'node:test';
-import {
-  callText,
-  codeOf,
-  gate,
-  TestAgent,
-  withGateway,
-} from '../support/agent-gateway.js';
+import { callText, codeOf, gate, TestAgent, withGateway } from '../support/agent-gateway.js';
 import { open } from '../support/agent-http.js';
 
 function slowServer() {
@@ -56,7 +50,7 @@ test('what does not finish gets an error at the deadline', async () => {
       clock.advance(10_000);
       const answer = await pending;
       assert.equal(answer.status, 503);
-        assert.equal(codeOf({ error }), 'shutting_down');
+      assert.equal(codeOf(await answer.json()), 'shutting_down');
       await drained;
     },
   )();

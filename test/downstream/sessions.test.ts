@@ -169,8 +169,8 @@ test('an agent that leaves during initialize leaves no session, whether an answe
       else clock.advance(60_000);
       await gone;
       assert.equal(gateway.sessions, 0);
+      upstream.closeAllConnections();
+      upstream.close();
     })();
-    upstream.closeAllConnections();
-    upstream.close();
   }
 });

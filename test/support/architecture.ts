@@ -18,7 +18,7 @@ const PACKAGES: ReadonlyMap<string, readonly string[]> = new Map([
   ['pino', ['telemetry']],
   ['zod', ['config']],
   // Types of results for the library's users; its classes never stand on the path of a message.
-  ['@modelcontextprotocol/sdk', ['app']],
+  ['@modelcontextprotocol/sdk', ['app', 'cli']],
 ]);
 
 /** Parts of Node that are a door to the outside, and who may open it. Others are free, and so are types. */

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import { answering, EVENT_STREAM, JSON_BODY, type Script } from '../support/http-upstream.js';
@@ -282,6 +283,16 @@ test('an answer of several megabytes in many events arrives whole', async (t) =>
   await link.send(request(1, 'ping'));
   assert.equal(owner.delivered.length, 21);
   assert.equal(owner.delivered[20]?.json.result.text.length, text.length);
+});
+
+test('a compressed answer of many megabytes arrives whole, however fast it comes', async (t) => {
+  const { upstream, owner } = await scene(t);
+  const text = randomBytes(6_000_000).toString('hex');
+  const body = gzipSync(JSON.stringify(result(1, { text })), { level: 1 });
+  upstream.on('POST', '/mcp', { headers: { ...JSON_BODY, 'content-encoding': 'gzip' }, chunks: [body] });
+  const link = await owner.open(upstream.url(), { maxAnswerBytes: 20_000_000 });
+  await link.send(request(1, 'resources/read'));
+  assert.equal(owner.delivered[0]?.json.result.text === text, true);
 });
 
 test('twenty requests at once get their own answers', async (t) => {

@@ -70,7 +70,7 @@ test('a connection that is never established ends at the time limit and leaves n
   await closed;
 });
 
-test('a request aborted while its socket is being opened is never written', async (t) => {
+test('an abort ends the wait for a socket, and closing the pools ends the attempt', async (t) => {
   const owner = new RemoteOwner(t);
   const silent = createServer();
   t.after(() => silent.close());
@@ -86,6 +86,19 @@ test('a request aborted while its socket is being opened is never written', asyn
   const closed = once(socket, 'close');
   await owner.origins.close();
   await closed;
+});
+
+test('a request aborted before its socket is open is never written', async (t) => {
+  const { upstream, owner } = await scene(t);
+  upstream.on('POST', '/mcp', answering({}));
+  const link = await owner.open(upstream.url());
+  const abort = new AbortController();
+  const refused = refusalOf(link.send(request(1, 'tools/call'), abort.signal));
+  abort.abort();
+  assert.equal((await refused).code, 'cancelled');
+  await upstream.until(() => upstream.sockets.size > 0);
+  for (let id = 2; id < 6; id++) await link.send(request(id, 'ping'));
+  assert.equal(upstream.count('tools/call'), 0);
 });
 
 test('something that does not speak HTTP is an error of the protocol', async (t) => {
