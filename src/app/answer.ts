@@ -1,7 +1,7 @@
 import { GatewayError } from '../base/errors.js';
 import { INVALID_PARAMS } from '../protocol/codes.js';
 import { valueAt } from '../wire/json.js';
-import type { Message } from '../wire/message.js';
+import { type Message, readMessage } from '../wire/message.js';
 import type { Page } from './walk.js';
 
 /** A server's own JSON-RPC error: its code, message and data as they came. */
@@ -32,6 +32,12 @@ export function resultOf(answer: Message, serverId: string): unknown {
     typeof message === 'string' ? message : 'no message',
     data,
   );
+}
+
+/** The `params` of a notification, parsed. Its bytes may have been edited, so that its ranges no longer hold. */
+export function paramsOf({ bytes }: Message): unknown {
+  const { params } = readMessage(bytes);
+  return params && valueAt(bytes, params);
 }
 
 /** A result that has to be an object. Throws GatewayError `server_protocol`. */

@@ -19,9 +19,7 @@ import type { EventSink, GatewayEvent } from '../pipeline/events.js';
 import type { Caller } from '../pipeline/exchange.js';
 import { request } from '../protocol/compose.js';
 import type { ListKind } from '../protocol/methods.js';
-import { valueAt } from '../wire/json.js';
-import type { Message } from '../wire/message.js';
-import { objectOf, pageOf, refusesCursor, resultOf } from './answer.js';
+import { objectOf, pageOf, paramsOf, refusesCursor, resultOf } from './answer.js';
 import { cancellable } from './cancellable.js';
 import { buildCore, type Core, type Surroundings } from './core.js';
 import { LocalAgents, localExchange } from './local-agent.js';
@@ -275,8 +273,7 @@ export class McpManager extends EventEmitter<ManagerEvents> {
     const { serverId, onProgress, ...rest } = errand;
     const message = request(String(++this.#lastId), method, params);
     const notify = (notification: Message) => {
-      if (notification.method === 'notifications/progress' && notification.params)
-        onProgress(valueAt(notification.bytes, notification.params));
+      if (notification.method === 'notifications/progress') onProgress(paramsOf(notification));
     };
     const answer = await this.#agents.run(errand.caller, (agent) =>
       this.#core.handle(localExchange(agent, { ...rest, serverId, message, notify })),

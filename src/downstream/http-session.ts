@@ -15,12 +15,16 @@ import type { Session } from './session.js';
 const GENERAL = 0;
 /** From here on clients understand an event without data. */
 const PRIMING_SINCE = '2025-11-25';
+/** How long an agent is to wait before it comes back for a broken stream. */
+const RETRY_MS = 1_000;
 
 /** What all sessions of one listener share: their timers and bounds. */
 export interface StreamContext {
   readonly clock: Clock;
   readonly replayMaxBytes: number;
   readonly resumeMs: number;
+  /** Requests whose answer takes a while: they become streams that can be resumed. */
+  readonly slow: DueList<Due>;
   /** Requests that may have to become streams, and open streams that need a sign of life. */
   readonly keepAlive: DueList<Due>;
   /** Replies that nobody reads at present. */
@@ -99,9 +103,13 @@ export class HttpSession implements Outlet {
 
   /** First bytes of a stream: an id to resume from, where the client understands one and has none yet. */
   opening(stream: number, cursor?: Cursor): Buffer {
-    const revision = this.session.revision ?? this.session.profile.revision;
-    if (cursor || revision < PRIMING_SINCE) return KEEP_ALIVE_COMMENT;
-    return primingEvent(this.#replayLog().placeOf(stream));
+    if (cursor || !this.primes) return KEEP_ALIVE_COMMENT;
+    return primingEvent(this.#replayLog().placeOf(stream), RETRY_MS);
+  }
+
+  /** Whether the agent understands an event that is only a place to resume from. */
+  get primes(): boolean {
+    return (this.session.revision ?? this.session.profile.revision) >= PRIMING_SINCE;
   }
 
   /** Makes an event of a message and keeps it for resumption. */

@@ -48,6 +48,8 @@ export interface HttpService {
 const KEEP_SOCKET_MS = 70_000;
 const READ_HEADERS_MS = 75_000;
 const READ_REQUEST_MS = 120_000;
+/** A call that takes longer becomes a stream that its agent can resume; most are answered sooner, in plain JSON. */
+const RESUMABLE_AFTER_MS = 50;
 /** For the last bytes to leave, once everything is answered or refused. */
 const FLUSH_MS = 250;
 
@@ -71,6 +73,7 @@ class AgentListener {
   readonly #options: HttpOptions;
   readonly #server: Server;
   readonly #keepAlive: DueList<Due>;
+  readonly #slow: DueList<Due>;
   readonly #lingering: DueList<PostReply>;
   readonly #logs: DueList<ReplayLog>;
   readonly #pair: SsePair;
@@ -81,6 +84,7 @@ class AgentListener {
     this.#options = options;
     this.sessions = new Sessions(options, clock, emit);
     this.#keepAlive = new DueList(clock, keepAliveMs, (waiting) => waiting.due());
+    this.#slow = new DueList(clock, RESUMABLE_AFTER_MS, (waiting) => waiting.due());
     this.#lingering = new DueList(clock, resumeMs, (reply) => reply.expire());
     this.#logs = new DueList(clock, resumeMs, (log) => log.clear());
     const common = {
@@ -97,6 +101,7 @@ class AgentListener {
       clock,
       replayMaxBytes,
       resumeMs,
+      slow: this.#slow,
       keepAlive: this.#keepAlive,
       lingering: this.#lingering,
       logs: this.#logs,
@@ -134,7 +139,7 @@ class AgentListener {
     this.#pair.close(why);
     await this.#within(closed, FLUSH_MS);
     this.#server.closeAllConnections();
-    for (const list of [this.#keepAlive, this.#lingering, this.#logs]) list.close();
+    for (const list of [this.#slow, this.#keepAlive, this.#lingering, this.#logs]) list.close();
     await closed;
   }
 

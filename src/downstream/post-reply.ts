@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import type { DueList } from './due-list.js';
 import { errorBytes, type Failure, refusal } from './errors.js';
 import { type Due, EventStream, endEmptyStream } from './event-stream.js';
 import type { HttpSession } from './http-session.js';
@@ -30,6 +31,7 @@ export class PostReply implements Reply, Due {
   readonly #owner: HttpSession;
   readonly #res: ServerResponse;
   readonly #form: ReplyForm;
+  readonly #primed: boolean;
   /** Responses that are still to come. */
   #left: number;
   #answers: Buffer[] | undefined;
@@ -44,8 +46,9 @@ export class PostReply implements Reply, Due {
     this.#owner = owner;
     this.#res = res;
     this.#form = form;
+    this.#primed = owner.primes && owner.session.revision !== undefined;
     this.#left = form.count;
-    if (form.events) owner.context.keepAlive.add(this);
+    if (form.events) this.#waiting().add(this);
     res.on('close', () => this.#closed());
   }
 
@@ -87,7 +90,7 @@ export class PostReply implements Reply, Due {
     if (!this.#done) this.#settled();
   }
 
-  /** Nothing came for long: the headers go out, so that nobody on the way takes the request for dead. */
+  /** Nothing came for a while: the headers go out, and with them a place to resume from where the agent knows one. */
   due(): void {
     if (this.#number === 0 && !this.#lost && !this.#done) this.#begin();
   }
@@ -106,9 +109,15 @@ export class PostReply implements Reply, Due {
     if (!this.#done) this.#finish();
   }
 
+  /** Where it waits to become a stream: soon for an agent that could resume it, else only in time to be a sign of life. */
+  #waiting(): DueList<Due> {
+    const { slow, keepAlive } = this.#owner.context;
+    return this.#primed ? slow : keepAlive;
+  }
+
   #begin(): void {
     this.#number = this.#owner.openStream(this);
-    this.#owner.context.keepAlive.delete(this);
+    this.#waiting().delete(this);
     this.#stream = this.#open(this.#res);
     for (const bytes of this.#answers ?? []) this.#event(bytes);
     this.#answers = undefined;
@@ -146,9 +155,8 @@ export class PostReply implements Reply, Due {
 
   #finish(): void {
     this.#done = true;
-    const { keepAlive, lingering } = this.#owner.context;
-    keepAlive.delete(this);
-    lingering.delete(this);
+    this.#waiting().delete(this);
+    this.#owner.context.lingering.delete(this);
     this.#stream?.end();
     if (this.#number !== 0) this.#owner.closeStream(this.#number);
   }
@@ -156,7 +164,7 @@ export class PostReply implements Reply, Due {
   #closed(): void {
     if (this.#done || this.#number !== 0) return;
     this.#lost = true;
-    this.#owner.context.keepAlive.delete(this);
+    this.#waiting().delete(this);
     this.#owner.context.lingering.add(this);
   }
 

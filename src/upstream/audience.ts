@@ -1,4 +1,6 @@
+import type { Clock } from '../base/clock.js';
 import type { Agent } from '../pipeline/exchange.js';
+import { Notices } from './notices.js';
 
 /** RFC 5424 severities, least severe first. https://modelcontextprotocol.io/specification/2025-11-25/server/utilities/logging */
 const LEVELS = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'];
@@ -12,9 +14,16 @@ export function severity(level: string | undefined): number {
 interface Listener {
   readonly agent: Agent;
   readonly uris: Set<string>;
+  /** Those of them that the server was asked for and has not agreed to yet. */
+  readonly asked: Set<string>;
+  /** Made when there is something to tell. */
+  notices: Notices | undefined;
   /** Undefined until the agent sets one: then it hears whatever the server sends. */
   level: string | undefined;
 }
+
+/** What an agent takes along when it moves to another connection. */
+export type Wanted = Pick<Listener, 'level' | 'notices'> & { readonly uris: ReadonlySet<string> };
 
 /** The agents attached to one server connection, and what each of them asked to be told. */
 export class Audience {
@@ -28,18 +37,25 @@ export class Audience {
     return this.#listeners.has(agent.id);
   }
 
-  /** `from`: what the agent had asked for on the connection that it leaves. */
-  attach(agent: Agent, from?: { readonly uris: Iterable<string>; readonly level: string | undefined }): void {
+  /** `from`: what the agent had asked for on the connection that it leaves, and what it was still to be told there. */
+  attach(agent: Agent, from?: Wanted): void {
     if (this.has(agent)) return;
-    this.#listeners.set(agent.id, { agent, uris: new Set(from?.uris), level: from?.level });
+    const uris = new Set(from?.uris);
+    this.#listeners.set(agent.id, {
+      agent,
+      uris,
+      asked: new Set(),
+      notices: from?.notices,
+      level: from?.level,
+    });
+    from?.notices?.resume();
   }
 
   /** Removes an agent and tells what it had asked for. */
-  detach(
-    agent: Agent,
-  ): { readonly uris: ReadonlySet<string>; readonly level: string | undefined } | undefined {
+  detach(agent: Agent): Wanted | undefined {
     const listener = this.#listeners.get(agent.id);
     this.#listeners.delete(agent.id);
+    listener?.notices?.pause();
     return listener;
   }
 
@@ -61,16 +77,36 @@ export class Audience {
     return this.#listeners.get(agentId)?.agent;
   }
 
-  /** Notes a subscription; false if it was there. */
+  /** What is to be told to an agent of changed lists; undefined for one that is not attached. */
+  notices(agent: Agent, clock: Clock): Notices | undefined {
+    const listener = this.#listeners.get(agent.id);
+    if (listener) listener.notices ??= new Notices(clock);
+    return listener?.notices;
+  }
+
+  /** Tells an agent now what it would be told a little later. */
+  flushNotices(agent: Agent): void {
+    this.#listeners.get(agent.id)?.notices?.flush();
+  }
+
+  /** Notes a subscription that the server is being asked for; false if it was there. */
   subscribe(agent: Agent, uri: string): boolean {
-    const uris = this.#listeners.get(agent.id)?.uris;
-    if (!uris || uris.has(uri)) return false;
-    uris.add(uri);
+    const listener = this.#listeners.get(agent.id);
+    if (!listener || listener.uris.has(uri)) return false;
+    listener.uris.add(uri);
+    listener.asked.add(uri);
     return true;
   }
 
+  /** The server agreed to a subscription. */
+  subscribed(agent: Agent, uri: string): void {
+    this.#listeners.get(agent.id)?.asked.delete(uri);
+  }
+
   unsubscribe(agent: Agent, uri: string): boolean {
-    return this.#listeners.get(agent.id)?.uris.delete(uri) ?? false;
+    const listener = this.#listeners.get(agent.id);
+    listener?.asked.delete(uri);
+    return listener?.uris.delete(uri) ?? false;
   }
 
   hasSubscriber(uri: string): boolean {
@@ -78,10 +114,11 @@ export class Audience {
     return false;
   }
 
-  /** Every uri that at least one agent watches. */
+  /** Every uri that the server agreed to for at least one agent: a new connection must be given these. */
   watched(): Set<string> {
     const all = new Set<string>();
-    for (const { uris } of this.#listeners.values()) for (const uri of uris) all.add(uri);
+    for (const { uris, asked } of this.#listeners.values())
+      for (const uri of uris) if (!asked.has(uri)) all.add(uri);
     return all;
   }
 

@@ -4,6 +4,7 @@ import type { EventSink } from '../pipeline/events.js';
 import type { AgentProfile, Exchange } from '../pipeline/exchange.js';
 import { notification, request } from '../protocol/compose.js';
 import { type Message, readMessage } from '../wire/message.js';
+import { GivenUp } from './given-up.js';
 import {
   type Implementation,
   initializeParams,
@@ -40,13 +41,17 @@ export type OpenLink = (events: LinkEvents, signal: AbortSignal) => Promise<Link
 export class Connection {
   readonly #deps: ConnectionDeps;
   readonly #pending = new Map<string, Pending>();
+  readonly #givenUp: GivenUp;
   #link!: Link;
+  /** What came while the link was still being opened. */
+  #early: (() => void)[] = [];
   #facts!: ServerFacts;
   #lastId = 0;
   #over = false;
 
   private constructor(deps: ConnectionDeps) {
     this.#deps = deps;
+    this.#givenUp = new GivenUp(deps.clock);
   }
 
   /** Opens a link and does the handshake, both within `connectTimeoutMs`. */
@@ -89,6 +94,13 @@ export class Connection {
   *exchanges(): Generator<Pending & { readonly exchange: Exchange }> {
     for (const pending of this.#pending.values())
       if (pending.exchange) yield pending as Pending & { readonly exchange: Exchange };
+  }
+
+  /** Ids of the agents for whom the server works, or may still work though their request was given up. */
+  concerned(): Set<string> {
+    const agents = new Set(this.#givenUp.agents());
+    for (const { exchange } of this.exchanges()) agents.add(exchange.agent.id);
+    return agents;
   }
 
   pending(wireId: string): Pending | undefined {
@@ -163,6 +175,7 @@ export class Connection {
     const link = await openLink(this.#events(), signal);
     if (signal.aborted) return link.close();
     this.#link = link;
+    for (const receive of this.#early.splice(0)) receive();
     const params = initializeParams(profile, this.#deps.us, alone);
     this.#facts = readInitializeResult(this.#deps.serverId, await this.ask('initialize', params));
     await link.send(notification('notifications/initialized'));
@@ -171,7 +184,11 @@ export class Connection {
 
   #events(): LinkEvents {
     return {
-      message: (message, origin) => this.#receive(message, origin),
+      message: (message, origin) => {
+        if ((this.#link as Link | undefined) === undefined)
+          this.#early.push(() => this.#receive(message, origin));
+        else this.#receive(message, origin);
+      },
       streamLost: () => {
         if (!this.#over) this.#deps.streamLost();
       },
@@ -187,11 +204,13 @@ export class Connection {
 
   #track(method: string, exchange: Exchange | undefined, progressToken: string | undefined): Pending {
     const wireId = String(++this.#lastId);
+    const { clock, limits, connectTimeoutMs } = this.#deps;
+    const handshake = { idleMs: connectTimeoutMs, totalMs: connectTimeoutMs };
     const pending = new Pending(
       { wireId, method, exchange, progressToken },
-      this.#deps.clock,
-      this.#deps.limits,
-      (late, elapsedMs) => this.#giveUp(late, elapsedMs),
+      clock,
+      method === 'initialize' && !exchange ? handshake : limits,
+      (late, elapsedMs) => this.#late(late, elapsedMs),
     );
     this.#pending.set(wireId, pending);
     return pending;
@@ -215,7 +234,10 @@ export class Connection {
       return this.#deps.inbound(this, message, pending);
     }
     const pending = this.#pending.get(message.id);
-    if (!pending) return this.#dropped(message, 'no request of that id is waiting');
+    if (!pending) {
+      this.#givenUp.answered(message.id);
+      return this.#dropped(message, 'no request of that id is waiting');
+    }
     this.#pending.delete(pending.wireId);
     if (pending.exchange) this.#deps.answered(pending, pending.exchange, message);
     pending.resolve(message);
@@ -223,16 +245,20 @@ export class Connection {
 
   #cancel(pending: Pending, reason: unknown): void {
     if (pending.settled) return;
-    this.post(cancellation(pending.wireId, reason));
-    this.#fail(pending, cancelled(this.#deps.serverId));
+    this.#giveUp(pending, cancellation(pending.wireId, reason), cancelled(this.#deps.serverId));
   }
 
-  #giveUp(pending: Pending, elapsedMs: number): void {
-    if (pending.method !== 'initialize')
-      this.post(
-        notification('notifications/cancelled', { requestId: Number(pending.wireId), reason: 'Time-out' }),
-      );
-    this.#fail(pending, timedOut(this.#deps.serverId, pending.method, elapsedMs));
+  #late(pending: Pending, elapsedMs: number): void {
+    const failure = timedOut(this.#deps.serverId, pending.method, elapsedMs);
+    if (pending.method === 'initialize') return this.#fail(pending, failure);
+    const params = { requestId: Number(pending.wireId), reason: 'Time-out' };
+    this.#giveUp(pending, notification('notifications/cancelled', params), failure);
+  }
+
+  #giveUp(pending: Pending, told: Message, failure: GatewayError): void {
+    if (pending.exchange) this.#givenUp.note(pending.wireId, pending.exchange.agent.id);
+    this.post(told);
+    this.#fail(pending, failure);
   }
 
   #fail(pending: Pending, error: unknown): void {

@@ -1,7 +1,8 @@
+import { GatewayError } from '../base/errors.js';
 import type { Exchange } from '../pipeline/exchange.js';
 import { INVALID_PARAMS } from '../protocol/codes.js';
 import { error, result } from '../protocol/compose.js';
-import { type Edit, items, member, splice } from '../wire/json.js';
+import { type Edit, items, JsonError, member, splice, valueAt } from '../wire/json.js';
 import type { Message } from '../wire/message.js';
 import { type Audience, severity } from './audience.js';
 import { stringParam } from './rewrite.js';
@@ -17,8 +18,21 @@ export interface SharedState {
 
 type Forward = () => Promise<Message>;
 
-/** Answers a request that touches shared state, forwarding it where the server has to know; all others are forwarded. */
-export function answerLocally(state: SharedState, forward: Forward): Promise<Message> {
+/**
+ * Answers a request that touches shared state, forwarding it where the server has to know; all others are forwarded.
+ * Rejects with `invalid_request` where a member that must be read is given twice.
+ */
+export async function answerLocally(state: SharedState, forward: Forward): Promise<Message> {
+  try {
+    return await answer(state, forward);
+  } catch (failure) {
+    if (!(failure instanceof JsonError)) throw failure;
+    const { serverId } = state.exchange;
+    throw new GatewayError('invalid_request', failure.message, { serverId });
+  }
+}
+
+function answer(state: SharedState, forward: Forward): Promise<Message> {
   switch (state.exchange.message.method) {
     case 'resources/subscribe':
       return subscribe(state, forward);
@@ -45,6 +59,7 @@ async function subscribe({ exchange, audience }: SharedState, forward: Forward):
   try {
     const answer = await forward();
     if (answer.kind === 'error') undo();
+    else if (added) audience.subscribed(exchange.agent, uri);
     return answer;
   } catch (failure) {
     undo();
@@ -52,11 +67,15 @@ async function subscribe({ exchange, audience }: SharedState, forward: Forward):
   }
 }
 
-async function unsubscribe({ exchange, audience }: SharedState, forward: Forward): Promise<Message> {
+/** The server hears of it when nobody is left, and of whoever came meanwhile: the two may overtake each other. */
+async function unsubscribe({ exchange, audience, tell }: SharedState, forward: Forward): Promise<Message> {
   const uri = stringParam(exchange.message, 'uri');
-  if (uri !== undefined && audience.unsubscribe(exchange.agent, uri) && audience.hasSubscriber(uri))
-    return result(exchange.message.id, {});
-  return forward();
+  if (uri === undefined) return forward();
+  audience.unsubscribe(exchange.agent, uri);
+  if (audience.hasSubscriber(uri)) return result(exchange.message.id, {});
+  const answer = await forward();
+  if (audience.hasSubscriber(uri)) tell('resources/subscribe', { uri });
+  return answer;
 }
 
 /** The server is told the most verbose level that any agent wants; each agent is then given what it asked for. */
@@ -89,17 +108,32 @@ async function ownTask({ exchange, audience, ownerOfTask }: SharedState, forward
   return error(exchange.message.id, INVALID_PARAMS, 'Task not found');
 }
 
-/** The server's list without the tasks of others; the items that stay keep their bytes. */
-async function ownTasks({ exchange, ownerOfTask }: SharedState, forward: Forward): Promise<Message> {
+/**
+ * The server's list without the tasks of others; the items that stay keep their bytes. A task from before our time is
+ * shown to the only agent there is.
+ */
+async function ownTasks(state: SharedState, forward: Forward): Promise<Message> {
   const answer = await forward();
+  try {
+    return onlyOwn(answer, state);
+  } catch (failure) {
+    if (!(failure instanceof JsonError)) throw failure;
+    const { serverId } = state.exchange;
+    const why = `Server "${serverId}" answered tasks/list ambiguously: ${failure.message}`;
+    throw new GatewayError('server_protocol', why, { serverId });
+  }
+}
+
+function onlyOwn(answer: Message, { exchange, audience, ownerOfTask }: SharedState): Message {
   const list = answer.kind === 'result' && answer.body && member(answer.bytes, answer.body.start, 'tasks');
   const all = list && items(answer.bytes, list.start);
   if (!list || !all) return answer;
-  const own = all.filter((item) => {
-    const id = member(answer.bytes, item.start, 'taskId');
-    const taskId = id && (JSON.parse(answer.bytes.toString('utf8', id.start, id.end)) as string);
-    return taskId !== undefined && ownerOfTask(taskId) === exchange.agent.id;
-  });
+  const isOwn = (at: number) => {
+    const id = member(answer.bytes, at, 'taskId');
+    const owner = id && ownerOfTask(String(valueAt(answer.bytes, id)));
+    return owner === undefined ? audience.size === 1 : owner === exchange.agent.id;
+  };
+  const own = all.filter(({ start }) => isOwn(start));
   if (own.length === all.length) return answer;
   const text = `[${own.map((item) => answer.bytes.toString('utf8', item.start, item.end)).join(',')}]`;
   return withEdit(answer, { ...list, text });

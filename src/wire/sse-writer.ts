@@ -24,11 +24,12 @@ export function namedEvent(type: string, data: string): Buffer {
 }
 
 /**
- * An event with nothing but an id: a place to resume from before the first message is there.
+ * An event with nothing but an id: a place to resume from before the first message is there, and how long to wait
+ * before that, in milliseconds.
  * https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#sending-messages-to-the-server
  */
-export function primingEvent(id: string): Buffer {
-  return Buffer.from(`id: ${id}\ndata: \n\n`);
+export function primingEvent(id: string, retryMs: number): Buffer {
+  return Buffer.from(`retry: ${retryMs}\nid: ${id}\ndata: \n\n`);
 }
 
 /** A line break in a JSON text is white space, so each may begin a new `data:` line. */

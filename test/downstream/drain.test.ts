@@ -42,7 +42,7 @@ test('what does not finish gets an error at the deadline', async () => {
   await withGateway(
     { server, config: { shutdownMs: 10_000 } },
     async ({ url, gateway, clock, server: upstream }) => {
-      const agent = await TestAgent.connect(url());
+      const agent = await TestAgent.connect(url(), { revision: '2025-06-18' });
       const pending = agent.call('x', '"q"');
       await upstream.until(() => upstream.count('tools/call') === 1);
       const drained = gateway.drain();

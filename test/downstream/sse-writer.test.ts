@@ -37,8 +37,8 @@ test('any JSON text comes out of an event as it went in, but for the kind of its
   );
 });
 
-test('a priming event has an id and empty data', () => {
-  assert.equal(primingEvent('x-0').toString(), 'id: x-0\ndata: \n\n');
+test('a priming event has an id, a delay and empty data', () => {
+  assert.equal(primingEvent('x-0', 1_000).toString(), 'retry: 1000\nid: x-0\ndata: \n\n');
 });
 
 test('another event has the type it is given', () => {

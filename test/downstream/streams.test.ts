@@ -88,6 +88,25 @@ test('a request without an answer becomes a stream, and every open stream shows 
   })();
 });
 
+test('a call that takes a while becomes a stream that can be resumed, for agents that know how', async () => {
+  const { release, server } = tools();
+  await withGateway({ server, config: { keepAliveMs: 15_000 } }, async ({ url, clock, server: upstream }) => {
+    const agent = await TestAgent.connect(url());
+    const older = await TestAgent.connect(url(), { revision: '2025-06-18' });
+    const pending = agent.call('slow');
+    const held = older.call('slow');
+    await upstream.until(() => upstream.count('tools/call') === 2);
+    clock.advance(1_000);
+    const answer = await pending;
+    const priming = await answer.next();
+    assert.ok(priming?.id);
+    assert.equal(priming.data, '');
+    release.open();
+    assert.equal((await answer.message())?.id, 1);
+    assert.equal((await held).headers['content-type'], 'application/json');
+  })();
+});
+
 test('a server asks the agent on the stream of the call, twice in a row, and gets its answers', async () => {
   const { server } = tools();
   await withGateway({ server }, async ({ url }) => {

@@ -416,10 +416,15 @@ onChannels('a ping of the server is answered without any agent, whatever its id'
   }
 });
 
-test('sse: what comes in one piece with the endpoint is not lost', PATIENCE, async (t) => {
-  const server = await ChannelServer.start('sse');
-  server.greeting = '{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}';
-  const bench = await forwarding(t, { servers: { one: server.entry }, behind: [server] });
-  const { stream } = await bench.listener();
-  assert.equal((await stream.message())?.method, 'notifications/tools/list_changed');
-});
+test(
+  'sse: what comes in one piece with the endpoint is neither lost nor the end of the connection',
+  PATIENCE,
+  async (t) => {
+    const server = await ChannelServer.start('sse');
+    server.greeting = '{"jsonrpc":"2.0","id":"early","method":"ping"}';
+    const bench = await forwarding(t, { servers: { one: server.entry }, behind: [server] });
+    await bench.agent();
+    await server.until(() => server.raw.includes('{"jsonrpc":"2.0","id":"early","result":{}}'));
+    assert.equal(server.connections, 1);
+  },
+);

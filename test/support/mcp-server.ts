@@ -55,6 +55,10 @@ export interface McpServerOptions {
   readonly sessions?: boolean;
   /** False: 405 on GET. */
   readonly stream?: boolean;
+  /** Awaited before `initialize` is answered; a Refusal that it throws is the answer. */
+  readonly greet?: () => void | Promise<void>;
+  /** Answers a request in place of the server, if it returns true. */
+  readonly intercept?: (request: IncomingMessage, response: ServerResponse) => boolean;
 }
 
 const ALL = {
@@ -156,6 +160,7 @@ export class McpServer {
   }
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (this.#options.intercept?.(request, response)) return;
     const session = request.headers['mcp-session-id'] as string | undefined;
     if (session !== undefined && !this.#sessions.has(session)) return void response.writeHead(404).end();
     if (request.method === 'GET') return this.#open(response, session);
@@ -194,13 +199,19 @@ export class McpServer {
       return void response.writeHead(202).end();
     }
     this.#look();
-    if (message.method === 'initialize') return this.#initialize(message, response);
+    if (message.method === 'initialize') return await this.#initialize(message, response);
     await this.#answer({ message, raw, headers: request.headers, session }, response);
   }
 
-  #initialize(message: Wire, response: ServerResponse): void {
+  async #initialize(message: Wire, response: ServerResponse): Promise<void> {
     this.initialized.push(message);
     const headers: Record<string, string> = { 'content-type': 'application/json' };
+    try {
+      await this.#options.greet?.();
+    } catch (error) {
+      const body = JSON.stringify({ jsonrpc: '2.0', id: message.id, error: refusalOf(error) });
+      return void response.writeHead(200, headers).end(body);
+    }
     if (this.#options.sessions !== false) {
       headers['mcp-session-id'] = randomUUID();
       this.#sessions.add(headers['mcp-session-id']);
@@ -236,8 +247,7 @@ export class McpServer {
       });
       body = `"result":${result}`;
     } catch (error) {
-      const { code, message, data } = error as Refusal;
-      body = `"error":${JSON.stringify({ code: code ?? -32603, message, data })}`;
+      body = `"error":${JSON.stringify(refusalOf(error))}`;
     }
     const text = `{"jsonrpc":"2.0","id":${JSON.stringify(call.message.id)},${body}}`;
     if (response.headersSent) response.end(event(text));
@@ -250,6 +260,11 @@ export class McpServer {
     send(JSON.stringify({ jsonrpc: '2.0', id, method, params }));
     return answer;
   }
+}
+
+function refusalOf(error: unknown): object {
+  const { code, message, data } = error as Refusal;
+  return { code: code ?? -32603, message, data };
 }
 
 function event(text: string): string {

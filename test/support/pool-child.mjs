@@ -1,0 +1,59 @@
+// An MCP server on stdio that writes what it does into a folder and takes its orders from there.
+//   --folder=PATH   `log` in it gets a line for each start, initialize and call; `tools` in it, if it is there when the
+//                   server starts, names its tools, comma separated; while `down` is there it exits at once
+//   --mute          never answers initialize
+//   --stubborn      ignores the end of its input and SIGTERM
+// Tools: `count` counts the calls of this process; `pid`; `crash` exits instead of answering; `hang` never answers.
+import { appendFileSync, existsSync, readFileSync, writeSync } from 'node:fs';
+import { createInterface } from 'node:readline';
+
+const flags = new Map(process.argv.slice(2).map((flag) => flag.replace(/^--/, '').split('=')));
+const file = (name) => `${flags.get('folder')}/${name}`;
+const note = (what) => appendFileSync(file('log'), `${what} ${process.pid}\n`);
+const say = (message) => writeSync(1, `${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
+const text = (value) => ({ content: [{ type: 'text', text: String(value) }] });
+
+note('start');
+if (existsSync(file('down'))) {
+  writeSync(2, 'the server is down\n');
+  process.exit(1);
+}
+const names = existsSync(file('tools')) ? readFileSync(file('tools'), 'utf8').split(',') : ['count'];
+let calls = 0;
+
+const TOOLS = {
+  count: () => text(++calls),
+  pid: () => text(process.pid),
+  crash: () => process.exit(3),
+  hang: () => undefined,
+};
+
+const METHODS = {
+  initialize: ({ protocolVersion }) =>
+    flags.has('mute')
+      ? undefined
+      : {
+          protocolVersion,
+          capabilities: { tools: { listChanged: true } },
+          serverInfo: { name: 'child', version: '1' },
+        },
+  'tools/list': () => ({ tools: names.map((name) => ({ name, inputSchema: { type: 'object' } })) }),
+  'tools/call': ({ name }) => {
+    note(name);
+    return TOOLS[name]();
+  },
+  ping: () => ({}),
+};
+
+// A test that failed to end it must not leave it behind for ever.
+setTimeout(() => process.exit(99), 120_000).unref();
+if (flags.has('stubborn')) {
+  process.on('SIGTERM', () => {});
+  setInterval(() => {}, 1000);
+}
+createInterface({ input: process.stdin }).on('line', (line) => {
+  const { id, method, params } = JSON.parse(line);
+  if (method === 'initialize') note('initialize');
+  const result = METHODS[method]?.(params);
+  if (id !== undefined && result !== undefined) say({ id, result });
+});
