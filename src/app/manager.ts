@@ -19,6 +19,7 @@ import type { EventSink, GatewayEvent } from '../pipeline/events.js';
 import type { Caller } from '../pipeline/exchange.js';
 import { request } from '../protocol/compose.js';
 import type { ListKind } from '../protocol/methods.js';
+import type { Message } from '../wire/message.js';
 import { objectOf, pageOf, paramsOf, refusesCursor, resultOf } from './answer.js';
 import { cancellable } from './cancellable.js';
 import { buildCore, type Core, type Surroundings } from './core.js';

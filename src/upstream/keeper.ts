@@ -4,7 +4,6 @@ import type { Random } from '../base/random.js';
 import type { ChangeBus } from '../pipeline/changes.js';
 import type { EventSink } from '../pipeline/events.js';
 import type { Agent, AgentProfile, Exchange } from '../pipeline/exchange.js';
-import { notification } from '../protocol/compose.js';
 import { isRepeatable } from '../protocol/methods.js';
 import type { Message } from '../wire/message.js';
 import { Audience } from './audience.js';
@@ -265,11 +264,8 @@ export class Keeper {
   /** A server that came back may offer other things: forget first, then tell whoever it promised to tell. */
   #announceReturn(facts: ServerFacts): void {
     this.#deps.changes.publish({ serverId: this.serverId, reason: 'reinitialized', kinds: [] }, () => {
-      for (const list of ['tools', 'prompts', 'resources'] as const) {
-        if (!facts.announces(list)) continue;
-        for (const agent of this.audience.agents())
-          agent.notify(notification(`notifications/${list}/list_changed`));
-      }
+      for (const list of ['tools', 'prompts', 'resources'] as const)
+        if (facts.announces(list)) this.#inbound.announce(list);
     });
   }
 

@@ -3,7 +3,14 @@ import { type TestContext, test } from 'node:test';
 import type { TestAgent } from '../support/agent-gateway.js';
 import type { Incoming } from '../support/agent-http.js';
 import { type ChannelKind, ChannelServer } from '../support/channel-server.js';
-import { type Forwarding, forwarding, PATIENCE } from '../support/forwarding.js';
+import {
+  type Forwarding,
+  forwarding,
+  nextText,
+  PATIENCE,
+  responseOf,
+  restOf,
+} from '../support/forwarding.js';
 import { HeldCalls } from '../support/held-calls.js';
 import type { Wire } from '../support/mcp-server.js';
 
@@ -93,7 +100,7 @@ onChannels(
       assert.deepEqual((await asked).result, { action: 'accept', content: { round } });
     }
     c.held.answer('a');
-    assert.equal((await (await answer).rest()).length, 1);
+    assert.equal((await restOf(answer)).length, 1);
     const second = await c.held.begin(b.agent, 'b');
     const asked = c.server.ask('sampling/createMessage', { messages: [], maxTokens: 1 });
     await respond(b.agent, await (await second.answer).message(), { role: 'assistant' });
@@ -133,8 +140,7 @@ onChannels(
         message: name,
       });
     for (const { name, given, open } of calls) {
-      const event = await (await open.answer).next();
-      const data = event?.json ? event.data : (await (await open.answer).next())?.data;
+      const data = await nextText(open.answer);
       assert.equal(
         data,
         `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":${given},"progress":1,"message":"${name}"}}`,
@@ -151,7 +157,7 @@ onChannels('progress under a token that nobody gave is dropped and fails nothing
   c.server.notify('notifications/progress');
   await c.bench.dropped('notifications/progress');
   c.held.answer('a');
-  assert.deepEqual((await (await answer).json()).result, { content: [] });
+  assert.deepEqual((await responseOf(answer)).result, { content: [] });
 });
 
 onChannels(
@@ -169,7 +175,7 @@ onChannels(
     });
     assert.equal(refused.error?.code, -32603);
     c.held.answer('b');
-    assert.deepEqual(await (await answer).json(), { jsonrpc: '2.0', id: 1, result: { content: [] } });
+    assert.deepEqual(await responseOf(answer), { jsonrpc: '2.0', id: 1, result: { content: [] } });
   },
 );
 
@@ -248,7 +254,7 @@ onChannels(
     c.server.notify('notifications/elicitation/complete', { elicitationId: 'unknown' });
     await c.bench.dropped('notifications/elicitation/complete');
     c.held.answer('a');
-    assert.deepEqual((await (await answer).json()).result, { content: [] });
+    assert.deepEqual((await responseOf(answer)).result, { content: [] });
     c.server.notify(MARKER);
     assert.deepEqual(await heardBefore(b.stream, MARKER), []);
   },
@@ -325,9 +331,8 @@ onChannels('a server that withdraws its question does so at the agent, in its ow
   c.server.say(
     '{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"reason":"no \\u002f longer","requestId":"q1","_meta":{"n":1.0}}}',
   );
-  const event = await (await answer).next();
   assert.equal(
-    event?.data,
+    await nextText(answer),
     `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"reason":"no \\u002f longer","requestId":${question?.id},"_meta":{"n":1.0}}}`,
   );
   await respond(a.agent, question, { late: true });
@@ -377,7 +382,7 @@ onChannels('a question for a capability that the agent did not declare is refuse
   for (const method of ['sampling/createMessage', 'elicitation/create', 'roots/list'])
     assert.equal((await c.server.ask(method, {})).error?.code, -32601, method);
   c.held.answer('a');
-  assert.equal((await (await answer).rest()).length, 1);
+  assert.equal((await restOf(answer)).length, 1);
 });
 
 onChannels(
@@ -393,8 +398,7 @@ onChannels(
       '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progressToken":2}}',
     );
     await c.bench.dropped('notifications/progress');
-    const doubled = { ...{ method: 'tasks/get' } };
-    const response = c.server.ask(doubled.method, { taskId: 'x', _meta: {} }, '77');
+    const response = c.server.ask('tasks/list', {}, '77');
     c.server.say('{"jsonrpc":"2.0","id":78,"method":"tasks/get","params":{"taskId":"x","taskId":"y"}}');
     await c.server.until(() => c.server.received.some((message) => message.id === 78));
     assert.equal(c.server.received.find((message) => message.id === 78)?.error?.code, -32600);

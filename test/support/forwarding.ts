@@ -5,6 +5,7 @@ import { parseConfig } from '../../src/config/load.js';
 import type { GatewayEvent } from '../../src/pipeline/events.js';
 import { TestAgent, type TestAgentOptions } from './agent-gateway.js';
 import type { Incoming } from './agent-http.js';
+import type { Wire } from './mcp-server.js';
 import { Happenings } from './stdio-harness.js';
 
 /** A test that waits for what never comes ends after this. */
@@ -73,4 +74,27 @@ export async function forwarding(t: TestContext, options: ForwardingOptions): Pr
     await Promise.all(behind.map((one) => one.close()));
   });
   return bench;
+}
+
+/** Everything that an answer brings from here on, its response last, whether it is a stream or plain JSON. */
+export async function restOf(answer: Incoming | Promise<Incoming>): Promise<Wire[]> {
+  const incoming = await answer;
+  const isStream = incoming.headers['content-type']?.startsWith('text/event-stream');
+  return isStream ? await incoming.rest() : [await incoming.json()];
+}
+
+/** The response that an answer ends with. */
+export async function responseOf(answer: Incoming | Promise<Incoming>): Promise<Wire> {
+  const last = (await restOf(answer)).at(-1);
+  if (!last) throw new Error('The answer ended without a response');
+  return last;
+}
+
+/** The text of the next message on a stream, as it came. */
+export async function nextText(stream: Incoming | Promise<Incoming>): Promise<string> {
+  for (;;) {
+    const event = await (await stream).next();
+    if (!event) throw new Error('The stream ended');
+    if (event.json) return event.data ?? '';
+  }
 }

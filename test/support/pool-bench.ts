@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
@@ -86,6 +86,14 @@ export function openCore(
   const core = buildCore(configOf(servers, options.settings), { clock, emit, random: () => 0.5 });
   t.after(() => core.close());
   return { core, clock, ...events };
+}
+
+/** Lets time pass in small steps, between which what has begun goes on, until something is true. */
+export async function passUntil(clock: FakeClock, isTrue: () => boolean, stepMs = 1_000): Promise<void> {
+  while (!isTrue()) {
+    clock.advance(stepMs);
+    await new Promise(setImmediate);
+  }
 }
 
 /** Entry of a server over Streamable HTTP. */
@@ -180,6 +188,7 @@ export class ChildServer {
 
   /** What all its processes have done so far: `start`, `initialize`, or the name of a tool, each with the pid. */
   get log(): readonly { readonly what: string; readonly pid: number }[] {
+    if (!existsSync(this.path('log'))) return [];
     const lines = readFileSync(this.path('log'), 'utf8').trim().split('\n');
     return lines.map((line) => ({ what: line.split(' ')[0] as string, pid: Number(line.split(' ')[1]) }));
   }

@@ -1,7 +1,7 @@
 // An MCP server on stdio that writes what it does into a folder and takes its orders from there.
 //   --folder=PATH   `log` in it gets a line for each start, initialize and call; `tools` in it, if it is there when the
 //                   server starts, names its tools, comma separated; while `down` is there it exits at once
-//   --mute          never answers initialize
+//   --mute          never answers initialize, but says so on stderr
 //   --stubborn      ignores the end of its input and SIGTERM
 // Tools: `count` counts the calls of this process; `pid`; `crash` exits instead of answering; `hang` never answers.
 import { appendFileSync, existsSync, readFileSync, writeSync } from 'node:fs';
@@ -54,6 +54,7 @@ if (flags.has('stubborn')) {
 createInterface({ input: process.stdin }).on('line', (line) => {
   const { id, method, params } = JSON.parse(line);
   if (method === 'initialize') note('initialize');
+  if (flags.has('mute')) writeSync(2, 'mute\n');
   const result = METHODS[method]?.(params);
   if (id !== undefined && result !== undefined) say({ id, result });
 });
