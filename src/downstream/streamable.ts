@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Caller } from '../pipeline/exchange.js';
 import { isLegacyRevision, LEGACY_REVISIONS } from '../protocol/revisions.js';
-import { accepts } from '../wire/media.js';
+import { accepts, EVENT_STREAM_TYPE, JSON_TYPE } from '../wire/media.js';
 import { isBatch, type Message, readMessage } from '../wire/message.js';
 import { BATCH_REVISION, readBatch } from './batch.js';
 import type { Authenticate } from './callers.js';
@@ -46,6 +46,9 @@ const SECOND_STREAM = refusal(409, 'The session has an open stream already');
  */
 export class Streamable {
   readonly #options: StreamableOptions;
+  /** The latest `Accept` header and what it admits: agents hardly ever differ in it. */
+  #accept: string | undefined;
+  #admits: Accepted = { json: true, events: true };
 
   constructor(options: StreamableOptions) {
     this.#options = options;
@@ -53,11 +56,7 @@ export class Streamable {
 
   /** Takes one message of an agent, or a batch. Rejects with GatewayError or MessageError. */
   async post(req: IncomingMessage, res: ServerResponse, serverId: string): Promise<void> {
-    const { accept } = req.headers;
-    const accepted = {
-      json: accepts(accept, 'application/json'),
-      events: accepts(accept, 'text/event-stream'),
-    };
+    const accepted = this.#accepted(req.headers.accept);
     if (!accepted.json && !accepted.events) return sendFailure(res, NOT_ACCEPTABLE);
     const arrival = this.#arrive(req, res, serverId);
     const body = await readJsonBody(req, res, this.#options);
@@ -73,7 +72,7 @@ export class Streamable {
 
   /** Opens the general stream, or takes up a stream that broke. Throws GatewayError. */
   get(req: IncomingMessage, res: ServerResponse, serverId: string): void {
-    if (!accepts(req.headers.accept, 'text/event-stream')) return sendFailure(res, NO_STREAM_ACCEPTED);
+    if (!accepts(req.headers.accept, EVENT_STREAM_TYPE)) return sendFailure(res, NO_STREAM_ACCEPTED);
     const { found, caller } = this.#arrive(req, res, serverId);
     const refused = this.#refused(req, found, caller, true);
     if (!found || refused) return sendFailure(res, refused ?? sessionUnknown());
@@ -93,6 +92,13 @@ export class Streamable {
     sendEmpty(res, 204);
   }
 
+  #accepted(accept: string | undefined): Accepted {
+    if (accept === this.#accept) return this.#admits;
+    this.#accept = accept;
+    this.#admits = { json: accepts(accept, JSON_TYPE), events: accepts(accept, EVENT_STREAM_TYPE) };
+    return this.#admits;
+  }
+
   #arrive(req: IncomingMessage, res: ServerResponse, serverId: string): Arrival {
     const id = req.headers['mcp-session-id'];
     const found = typeof id === 'string' ? this.#options.sessions.find(id, serverId) : undefined;
@@ -107,7 +113,13 @@ export class Streamable {
       found.session.receive(message, caller);
       return sendEmpty(res, 202);
     }
-    const reply = new PostReply(found, res, { ...accepted, count: 1, batch: false, headers: NO_HEADERS });
+    const reply = new PostReply(found, res, {
+      json: accepted.json,
+      events: accepted.events,
+      count: 1,
+      batch: false,
+      headers: NO_HEADERS,
+    });
     await found.session.request(message, caller, wantsFresh(req), reply);
     this.#options.sessions.touch(found);
   }

@@ -21,7 +21,10 @@ export function eventLine(event: GatewayEvent): EventLine {
     case 'server_connect_failed':
       return line('warn', event.message);
     case 'server_disconnected':
-      return line(event.reason === 'lost' ? 'warn' : 'info', event.message);
+      return line(
+        event.reason === 'lost' ? 'warn' : 'info',
+        event.message || `a connection to server ${event.serverId} was ended: ${event.reason}`,
+      );
     case 'server_stderr':
       return line('debug', `server ${event.serverId} wrote to stderr`);
     case 'server_noise':

@@ -30,18 +30,16 @@ export function reachable(connection: Connection, agent: Agent | undefined): Exc
   return requestsOf(connection, agent).at(-1)?.exchange ?? agent;
 }
 
-/** The requests that may wait for an answer which the server asks of an agent in this way. */
-export function waitingFor(connection: Connection, to: Exchange | Agent): Pending[] {
-  if (!('agent' in to)) return requestsOf(connection, to);
-  return requestsOf(connection, to.agent).filter(({ exchange }) => exchange === to);
-}
-
 /** The stream of an agent's only request under way; of several nobody knows which is meant. */
 function onItsOwn(connection: Connection, agent: Agent | undefined): Exchange | Agent | undefined {
   const [only, another] = agent ? requestsOf(connection, agent) : [];
   return only && !another ? only.exchange : reachable(connection, agent);
 }
 
-function requestsOf(connection: Connection, agent: Agent) {
+/** Requests of an agent under way, oldest first. */
+export function requestsOf(
+  connection: Connection,
+  agent: Agent,
+): (Pending & { readonly exchange: Exchange })[] {
   return [...connection.exchanges()].filter(({ exchange }) => exchange.agent.id === agent.id);
 }

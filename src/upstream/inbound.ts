@@ -8,7 +8,7 @@ import { error, notification, result } from '../protocol/compose.js';
 import { type ListKind, listChangedKind } from '../protocol/methods.js';
 import { JsonError } from '../wire/json.js';
 import type { Message } from '../wire/message.js';
-import { channelOf, reachable, waitingFor } from './attribution.js';
+import { channelOf, reachable, requestsOf } from './attribution.js';
 import type { Audience } from './audience.js';
 import type { Connection } from './connection.js';
 import { Owners } from './owners.js';
@@ -159,7 +159,9 @@ export class Inbound {
     if (message.method === 'ping') return connection.post(result(message.id, {}));
     const to = this.#channel(connection, message, origin);
     if (!to) return connection.post(error(message.id, INTERNAL_ERROR, NOBODY));
-    this.#questions.ask(connection, message, to, waitingFor(connection, to));
+    // Any of an agent's requests may wait for the answer, where the stream does not tell which.
+    const within = origin?.exchange ? [origin] : requestsOf(connection, agentOf(to));
+    this.#questions.ask(connection, message, to, within);
   }
 
   #channel(

@@ -139,7 +139,13 @@ export function idEdit(message: Message, id: string): Edit {
 
 /** The bytes of a request or response with another id. `id` is JSON text. */
 export function withId(message: Message, id: string): Buffer {
-  return splice(message.bytes, [idEdit(message, id)]);
+  const { bytes, idSpan } = message;
+  if (!idSpan) return splice(bytes, [idEdit(message, id)]);
+  const { start, end } = idSpan;
+  const copy = Buffer.allocUnsafe(bytes.length - (end - start) + Buffer.byteLength(id));
+  bytes.copy(copy, 0, 0, start);
+  bytes.copy(copy, start + copy.write(id, start), end);
+  return copy;
 }
 
 /** One key for every spelling of the same id: `"a"` and `"\u0061"` are one, `1` and `"1"` are two. */

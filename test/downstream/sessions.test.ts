@@ -1,12 +1,17 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { createServer, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
+import { GatewayError } from '../../src/base/errors.js';
+import type { Backend } from '../../src/downstream/backend.js';
+import { startHttp } from '../../src/downstream/http.js';
+import { readMessage } from '../../src/wire/message.js';
 import {
   callText,
   codeOf,
   gate,
+  gatewayConfig,
   initializeText,
   POST_HEADERS,
   serverConfig,
@@ -14,6 +19,7 @@ import {
   withGateway,
 } from '../support/agent-gateway.js';
 import { begin, open } from '../support/agent-http.js';
+import { FakeClock } from '../support/fake-clock.js';
 
 const IDLE_MS = 1_800_000;
 
@@ -173,4 +179,40 @@ test('an agent that leaves during initialize leaves no session, whether an answe
       upstream.close();
     })();
   }
+});
+
+test('a session serves the principal that began it, whatever token they bring, and nobody else', async () => {
+  const answered = (text: string) =>
+    Promise.resolve(readMessage(Buffer.from(`{"jsonrpc":"2.0","id":1,${text}}`)));
+  const backend: Backend = {
+    handle: ({ message, caller }) =>
+      answered(
+        message.method === 'initialize'
+          ? '"result":{"protocolVersion":"2025-11-25"}'
+          : `"result":{"principal":"${caller.principal}"}`,
+      ),
+    notify: () => {},
+    listen: () => {},
+    leave: () => {},
+    serverIds: () => ['one'],
+  };
+  const authenticate = ({ headers }: IncomingMessage) => {
+    const principal = headers.authorization?.split(' ')[1];
+    if (!principal)
+      throw new GatewayError('unauthorized', 'Who?', { status: 401, challenge: 'Bearer realm="x"' });
+    return { principal, token: undefined, tokenHash: undefined };
+  };
+  const config = { ...gatewayConfig([]), clock: new FakeClock(), emit: () => {}, authenticate };
+  const http = await startHttp(config, backend);
+  const agent = await TestAgent.connect(`${http.url}/mcp`, { headers: { authorization: 'Bearer ada 1' } });
+  const status = async (authorization: string) => (await agent.post(callText('x'), { authorization })).status;
+  assert.equal(await status('Bearer ada 2'), 200);
+  assert.equal(await status('Bearer bob'), 404);
+  for (const method of ['GET', 'DELETE'])
+    assert.equal((await agent.send({ method, headers: { authorization: 'Bearer bob' } })).status, 404);
+  const nobody = await agent.open(callText('x'), { authorization: '' });
+  assert.equal(nobody.status, 401);
+  assert.equal(nobody.headers['www-authenticate'], 'Bearer realm="x"');
+  assert.equal(http.sessions, 1);
+  await http.close();
 });

@@ -1,4 +1,7 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { PassThrough } from 'node:stream';
 import { test } from 'node:test';
 import { type StdioGateway, serveAgentOnStdio } from '../../src/app/gateway.js';
@@ -259,3 +262,29 @@ test(
     assert.equal(server.count('tools/call'), 1);
   }),
 );
+
+test('initialize cannot be cancelled', async () => {
+  let requests = 0;
+  const upstream = createServer((_, res) => {
+    if (++requests > 1) res.writeHead(405).end();
+  }).listen(0, '127.0.0.1');
+  await once(upstream, 'listening');
+  const { port } = upstream.address() as AddressInfo;
+  const held = once(upstream, 'request') as Promise<[IncomingMessage, ServerResponse]>;
+  const agent = new PipeAgent();
+  const streams = { serverId: 'one', stdin: agent.stdin, stdout: agent.stdout };
+  const servers = [serverConfig('one', `http://127.0.0.1:${port}/mcp`)];
+  const gateway = serveAgentOnStdio(gatewayConfig(servers), streams, { clock: new FakeClock() });
+  agent.say(initializeText({}, '"i"'));
+  const [request, response] = await held;
+  const [chunk] = (await once(request, 'data')) as [Buffer];
+  agent.say(notificationText('notifications/cancelled', { requestId: 'i' }), '{broken');
+  assert.equal((await agent.next()).error?.code, -32700);
+  const result = { protocolVersion: '2025-11-25', capabilities: {}, serverInfo: { name: 's', version: '1' } };
+  response.setHeader('content-type', 'application/json');
+  response.end(JSON.stringify({ jsonrpc: '2.0', id: JSON.parse(chunk.toString()).id, result }));
+  assert.equal((await agent.next()).id, 'i');
+  await gateway.close();
+  upstream.closeAllConnections();
+  upstream.close();
+});

@@ -14,6 +14,7 @@ import {
   toolList,
 } from '../support/manager-bench.js';
 import { Refusal, type ServerCall } from '../support/mcp-server.js';
+import { CHILD } from '../support/stdio-harness.js';
 
 const DONE = '{"content":[{"type":"text","text":"done"}]}';
 
@@ -180,30 +181,32 @@ test('a signal aborted within a call ends it at once, and the server is told', a
   await server.until(() => server.count('notifications/cancelled') === 1);
 });
 
-test('a signal ends the wait for a connection, for a token and for a page', async (t) => {
-  const pages = new Held<string>();
-  const { manager } = await benchOf(t, pages.next);
-  const forever = () => new Promise<string>(() => {});
-  const { manager: other } = openManager(t, {
-    hung: { command: process.execPath, args: ['-e', 'setInterval(()=>{},1e9)'] },
-  });
-  const uses: ((signal: AbortSignal) => Promise<unknown>)[] = [
-    (signal) => other.serverInfo('hung', { signal }),
-    (signal) => other.callTool('hung', 'a', {}, { signal }),
-    (signal) => manager.callTool('one', 'a', {}, { signal, token: forever }),
-    async (signal) => {
-      const listing = manager.listTools('one', { signal });
-      await pages.answer(toolList(['a'], { nextCursor: '1' }));
-      await listing;
-    },
-  ];
-  for (const use of uses) {
+test('a signal ends the wait for a connection and for a token', async (t) => {
+  const { manager } = openManager(t, { hung: { command: process.execPath, args: [CHILD] } });
+  const token = () => new Promise<string>(() => {});
+  for (const use of [
+    (signal: AbortSignal) => manager.serverInfo('hung', { signal }),
+    (signal: AbortSignal) => manager.listTools('hung', { signal }),
+    (signal: AbortSignal) => manager.callTool('hung', 'a', {}, { signal }),
+    (signal: AbortSignal) => manager.callTool('hung', 'a', {}, { signal, token }),
+  ]) {
     const aborter = new AbortController();
     const refused = assert.rejects(use(aborter.signal), { code: 'cancelled' });
     await new Promise(setImmediate);
     aborter.abort();
     await refused;
   }
+});
+
+test('a signal ends a walk in the middle', async (t) => {
+  const pages = new Held<string>();
+  const { manager } = await benchOf(t, pages.next);
+  const aborter = new AbortController();
+  const refused = assert.rejects(manager.listTools('one', { signal: aborter.signal }), { code: 'cancelled' });
+  await pages.answer(toolList(['a'], { nextCursor: '1' }));
+  await pages.received(2);
+  aborter.abort();
+  await refused;
 });
 
 test('a call given up before its connection stands is never sent', async (t) => {

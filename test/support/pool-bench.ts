@@ -68,8 +68,7 @@ export async function openGateway<C extends Clock = FakeClock>(
   const { emit, ...events } = watched();
   const surroundings = { clock, emit, env: process.env, random: options.random ?? (() => 0.5) };
   const gateway = await startGateway(configOf(servers, options.settings), surroundings);
-  t.after(() => gateway.close());
-  t.after(() => gateway.killChildren());
+  t.after(() => settle(gateway.close(), clock));
   const url = (serverId = 'one') => `${gateway.url}/servers/${serverId}/mcp`;
   const agent = (of: RawAgentOptions = {}, serverId = 'one') => RawAgent.connect(url(serverId), of);
   return { gateway, clock, ...events, url, agent };
@@ -84,7 +83,7 @@ export function openCore(
   const clock = options.clock ?? new FakeClock();
   const { emit, ...events } = watched();
   const core = buildCore(configOf(servers, options.settings), { clock, emit, random: () => 0.5 });
-  t.after(() => core.close());
+  t.after(() => settle(core.close(), clock));
   return { core, clock, ...events };
 }
 
@@ -94,6 +93,16 @@ export async function passUntil(clock: FakeClock, isTrue: () => boolean, stepMs 
     clock.advance(stepMs);
     await new Promise(setImmediate);
   }
+}
+
+/** Waits for something that may wait for the clock. */
+export async function settle(ending: Promise<unknown>, clock: Clock): Promise<void> {
+  let over = false;
+  const ended = ending.finally(() => {
+    over = true;
+  });
+  if (clock instanceof FakeClock) await passUntil(clock, () => over, 250);
+  await ended;
 }
 
 /** Entry of a server over Streamable HTTP. */

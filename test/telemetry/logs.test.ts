@@ -20,7 +20,7 @@ const at = { serverId: 's', pool: 's' } as const;
 const EVENTS: readonly (readonly [GatewayEvent, string])[] = [
   [{ type: 'server_connected', ...at, durationMs: 5 }, 'info'],
   [{ type: 'server_connect_failed', ...at, code: 'server_unavailable', message: 'm', retryInMs: 1 }, 'warn'],
-  [{ type: 'server_disconnected', ...at, reason: 'idle', message: 'm' }, 'info'],
+  [{ type: 'server_disconnected', ...at, reason: 'idle', message: '' }, 'info'],
   [{ type: 'server_disconnected', ...at, reason: 'lost', message: 'm' }, 'warn'],
   [{ type: 'server_stderr', serverId: 's', line: 'l' }, 'debug'],
   [{ type: 'server_noise', serverId: 's', sample: 'x', total: 1 }, 'warn'],
