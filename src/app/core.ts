@@ -6,7 +6,7 @@ import { memoryStore } from '../cache/memory.js';
 import { environment, toolListTtlFromEnv, warnOnce } from '../config/env.js';
 import type { GatewayConfig, ServerConfig } from '../config/types.js';
 import { ChangeBus } from '../pipeline/changes.js';
-import type { EventSink } from '../pipeline/events.js';
+import { type EventSink, withoutSecrets } from '../pipeline/events.js';
 import { type Handler, type Layer, stack } from '../pipeline/exchange.js';
 import { ChildRegistry } from '../upstream/child.js';
 import { OriginPools } from '../upstream/origin.js';
@@ -93,11 +93,14 @@ function buildPool(base: Base): Pool {
 }
 
 function linkOpener(base: Base): PoolDeps['openLink'] {
-  const { clock, random, emit, env, config, directory, children, origins } = base;
+  const { clock, random, env, config, directory, children, origins } = base;
   const transports = new TransportMemory(clock);
   return (serverId, token, events, signal) => {
-    const { id, target, connectTimeoutMs } = directory.get(serverId);
+    const server = directory.get(serverId);
+    const { id, target, connectTimeoutMs } = server;
     const { maxAnswerBytes } = config;
+    const secrets = token === undefined ? secretsOf(server) : [...secretsOf(server), token];
+    const emit = withoutSecrets(base.emit, secrets);
     if (target.kind === 'stdio')
       return openStdio({ id, target }, events, { maxLineBytes: maxAnswerBytes, emit, clock, env, children });
     const options = { clock, random, emit, origins, transports, maxAnswerBytes, connectTimeoutMs, signal };
@@ -123,5 +126,11 @@ function buildCache(base: Base, pool: Pool): Layer {
 
 function pooled(server: ServerConfig): PooledServer {
   const takesToken = server.target.kind === 'remote' && server.target.forwardAuthorization;
-  return { ...server, takesToken };
+  return { ...server, takesToken, secrets: secretsOf(server) };
+}
+
+/** Values of configured headers, and the credentials in them. A child's environment is its own to show. */
+function secretsOf({ target }: ServerConfig): string[] {
+  if (target.kind === 'stdio') return [];
+  return Object.values(target.headers).flatMap((value) => [value, value.replace(/^\S+ /, '')]);
 }

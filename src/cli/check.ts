@@ -1,4 +1,5 @@
 import type { McpManager } from '../app/manager.js';
+import { systemClock } from '../base/clock.js';
 import { GatewayError } from '../base/errors.js';
 import type { Command } from './args.js';
 import type { Loaded } from './configuration.js';
@@ -34,18 +35,22 @@ function unusable({ config, off }: Loaded): Finding[] {
 }
 
 async function tryServer(manager: McpManager, id: string): Promise<Finding> {
-  const startedAt = performance.now();
-  const signal = AbortSignal.timeout(CHECK_MS);
+  const startedAt = systemClock.now();
+  const late = new AbortController();
+  const timer = systemClock.after(CHECK_MS, () => late.abort());
+  const { signal } = late;
   try {
     const info = await manager.serverInfo(id, { signal });
     const tools = hasTools(info) ? await manager.listTools(id, { signal }) : [];
-    const tookMs = Math.round(performance.now() - startedAt);
+    const tookMs = systemClock.now() - startedAt;
     const count = `${tools.length} ${tools.length === 1 ? 'tool' : 'tools'}`;
     return { verdict: 'ok', id, says: [count, revisionOf(info), `${tookMs} ms`] };
   } catch (failure) {
-    const late = signal.aborted && failure instanceof GatewayError;
-    const reason = late ? `no answer within ${CHECK_MS / 1000} s` : reasonOf(failure);
+    const tooLate = signal.aborted && failure instanceof GatewayError;
+    const reason = tooLate ? `no answer within ${CHECK_MS / 1000} s` : reasonOf(failure);
     return { verdict: 'failed', id, says: [reason] };
+  } finally {
+    timer.cancel();
   }
 }
 

@@ -1,5 +1,6 @@
-import type { Logger } from 'pino';
+import { systemClock } from '../base/clock.js';
 import { messageOf } from '../base/errors.js';
+import type { Logger } from '../telemetry/logs.js';
 import { EXIT_FAILURE, EXIT_OK } from './usage.js';
 
 /** Something that runs until it is told to stop. */
@@ -82,5 +83,5 @@ export function exitOnFault(logger: Logger): void {
 /** Ends the process by its own when nothing is left to do, and by force if something is still there after that time. */
 export function exitAfter(ms: number, code: number): void {
   process.exitCode = code;
-  setTimeout(() => process.exit(code), ms).unref();
+  systemClock.after(ms, () => process.exit(code));
 }

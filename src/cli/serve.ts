@@ -1,9 +1,8 @@
-import type { Logger } from 'pino';
 import { type Gateway, serveAgentOnStdio, startGateway } from '../app/gateway.js';
 import { GatewayError } from '../base/errors.js';
 import { ListenError } from '../downstream/listen.js';
 import { prefixOf } from '../downstream/routes.js';
-import { createLogger, logEvent } from '../telemetry/logs.js';
+import { createLogger, type Logger, logEvent } from '../telemetry/logs.js';
 import type { Command } from './args.js';
 import { configurationOf, type Loaded, serverIdOf } from './configuration.js';
 import { exitOnFault, killChildrenAtExit, untilStopped } from './lifecycle.js';

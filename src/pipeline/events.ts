@@ -1,4 +1,5 @@
 import type { GatewayErrorCode } from '../base/errors.js';
+import { concealed } from '../base/secrets.js';
 import type { ChangeReason } from './changes.js';
 
 /**
@@ -64,3 +65,14 @@ export type GatewayEvent =
 
 /** Takes an event. Must not throw and must not wait: a failing sink costs nobody an answer. */
 export type EventSink = (event: GatewayEvent) => void;
+
+/** Members of events that may hold what a server wrote. */
+const FREE_TEXT: ReadonlySet<string> = new Set(['message', 'method', 'why', 'line', 'sample']);
+
+/** A sink for what is noticed of a server: secrets that were sent to it, and that it may send back, stand in no event. */
+export function withoutSecrets(emit: EventSink, secrets: readonly string[]): EventSink {
+  if (secrets.length === 0) return emit;
+  const clean = ([name, value]: [string, unknown]) =>
+    FREE_TEXT.has(name) && typeof value === 'string' ? [name, concealed(value, secrets)] : [name, value];
+  return (event) => emit(Object.fromEntries(Object.entries(event).map(clean)) as GatewayEvent);
+}

@@ -5,6 +5,8 @@ import { eventLine } from './event-line.js';
 import { LogOutput } from './log-output.js';
 import { maskSecrets } from './mask.js';
 
+export type { Logger };
+
 export interface LogOptions {
   readonly level: LevelWithSilent;
   /** stderr where absent: stdout belongs to answers, and in stdio mode to the protocol. */

@@ -17,6 +17,8 @@ import { paramOf, progressTokenOf, textOf, withIdAndToken, withText } from './re
 
 export interface ConnectionDeps {
   readonly serverId: string;
+  /** What was sent to the server and must not be shown. */
+  readonly secrets: readonly string[];
   readonly clock: Clock;
   readonly emit: EventSink;
   readonly limits: RequestLimits;
@@ -177,7 +179,8 @@ export class Connection {
     this.#link = link;
     for (const receive of this.#early.splice(0)) receive();
     const params = initializeParams(profile, this.#deps.us, alone);
-    this.#facts = readInitializeResult(this.#deps.serverId, await this.ask('initialize', params));
+    const { serverId, secrets } = this.#deps;
+    this.#facts = readInitializeResult(serverId, await this.ask('initialize', params), secrets);
     await link.send(notification('notifications/initialized'));
     link.established(this.#facts.revision);
   }

@@ -1,4 +1,5 @@
 import { GatewayError } from '../base/errors.js';
+import { concealed } from '../base/secrets.js';
 import type { AgentProfile } from '../pipeline/exchange.js';
 import { LATEST_LEGACY_REVISION } from '../protocol/revisions.js';
 import { member } from '../wire/json.js';
@@ -9,8 +10,8 @@ import { stringInBody } from './rewrite.js';
 export class InitializeRefused extends GatewayError {
   readonly answer: Message;
 
-  constructor(serverId: string, answer: Message) {
-    const why = stringInBody(answer, 'message') ?? 'no reason given';
+  constructor(serverId: string, answer: Message, secrets: readonly string[]) {
+    const why = concealed(stringInBody(answer, 'message') ?? 'no reason given', secrets);
     super('server_unavailable', `Server "${serverId}" refused to initialize: ${why}`, { serverId });
     this.answer = answer;
   }
@@ -43,9 +44,13 @@ export interface ServerFacts {
   announces(list: 'tools' | 'prompts' | 'resources'): boolean;
 }
 
-/** Throws GatewayError where the answer is an error or no InitializeResult. */
-export function readInitializeResult(serverId: string, answer: Message): ServerFacts {
-  if (answer.kind === 'error') throw new InitializeRefused(serverId, answer);
+/** Throws GatewayError where the answer is an error or no InitializeResult; `secrets` are left out of its message. */
+export function readInitializeResult(
+  serverId: string,
+  answer: Message,
+  secrets: readonly string[],
+): ServerFacts {
+  if (answer.kind === 'error') throw new InitializeRefused(serverId, answer, secrets);
   const revision = stringInBody(answer, 'protocolVersion');
   const body = answer.body;
   if (revision === undefined || !body) {

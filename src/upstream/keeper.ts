@@ -19,6 +19,8 @@ export interface KeeperDeps {
   readonly serverId: string;
   /** Pool key as it may be shown. */
   readonly shownKey: string;
+  /** What is sent to the server and must not be shown. */
+  readonly secrets: readonly string[];
   readonly profile: AgentProfile;
   /** Id of the one agent that has the connection to itself; undefined where agents share it. */
   readonly owner: string | undefined;

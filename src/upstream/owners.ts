@@ -61,7 +61,9 @@ export class Owners {
 function signKey(message: Message): string | undefined {
   const { method } = message;
   const key = (kind: string, id: string | undefined) => (id === undefined ? undefined : `${kind}:${id}`);
-  const related = stringParam(message, '_meta', RELATED_TASK, 'taskId');
+  const related = mentions(message, RELATED_TASK)
+    ? stringParam(message, '_meta', RELATED_TASK, 'taskId')
+    : undefined;
   if (related !== undefined) return key('task', related);
   if (method.startsWith('notifications/tasks/')) return key('task', stringParam(message, 'taskId'));
   if (method.startsWith('tasks/')) return key('asked task', stringParam(message, 'taskId'));

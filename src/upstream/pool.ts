@@ -2,7 +2,7 @@ import type { Clock, Timer } from '../base/clock.js';
 import { GatewayError } from '../base/errors.js';
 import type { Random } from '../base/random.js';
 import type { ChangeBus } from '../pipeline/changes.js';
-import type { EventSink } from '../pipeline/events.js';
+import { type EventSink, withoutSecrets } from '../pipeline/events.js';
 import type { Agent, Caller, Exchange } from '../pipeline/exchange.js';
 import { poolKeyMatches, shownPoolKey } from '../protocol/pool-key.js';
 import type { Message } from '../wire/message.js';
@@ -15,6 +15,8 @@ import { KeeperClosed } from './standing.js';
 
 /** What the pool must know of a configured server. */
 export interface PooledServer extends Sharing {
+  /** What is sent to it whoever asks, and must not be shown. */
+  readonly secrets: readonly string[];
   readonly connectTimeoutMs: number;
   readonly requestTimeoutMs: number;
   readonly maxRequestTimeoutMs: number;
@@ -169,8 +171,11 @@ export class Pool {
   #make(key: string, server: PooledServer, agent: Agent, caller: Caller): Keeper {
     if (this.#closed) throw new GatewayError('shutting_down', 'The gateway is shutting down');
     const token = server.takesToken ? caller.token : undefined;
+    const secrets = token === undefined ? server.secrets : [...server.secrets, token];
     return new Keeper({
       ...this.#deps,
+      emit: withoutSecrets(this.#deps.emit, secrets),
+      secrets,
       key,
       serverId: server.id,
       shownKey: shownPoolKey(key),

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import { GatewayError } from '../../src/base/errors.js';
@@ -22,6 +22,8 @@ import { begin, open } from '../support/agent-http.js';
 import { FakeClock } from '../support/fake-clock.js';
 
 const IDLE_MS = 1_800_000;
+const JSON_TYPE = { 'content-type': 'application/json' };
+const RESULT = { protocolVersion: '2025-11-25', capabilities: {}, serverInfo: { name: 's', version: '1' } };
 
 test(
   'a session that is not used ends after its time, and each use starts that anew',
@@ -158,8 +160,14 @@ test(
 
 test('an agent that leaves during initialize leaves no session, whether an answer comes or not', async () => {
   for (const answered of [false, true]) {
-    const held: ServerResponse[] = [];
-    const upstream = createServer((_, res) => void held.push(res)).listen(0, '127.0.0.1');
+    let release = () => {};
+    const upstream = createServer((req, res) => {
+      req.on('data', (body: Buffer) => {
+        const { id } = JSON.parse(body.toString());
+        release = () =>
+          res.writeHead(200, JSON_TYPE).end(JSON.stringify({ jsonrpc: '2.0', id, result: RESULT }));
+      });
+    }).listen(0, '127.0.0.1');
     await once(upstream, 'listening');
     const { port } = upstream.address() as AddressInfo;
     const servers = [serverConfig('one', `http://127.0.0.1:${port}/mcp`)];
@@ -171,7 +179,7 @@ test('an agent that leaves during initialize leaves no session, whether an answe
       drop();
       await clock.armed((delayMs) => delayMs === 60_000);
       const gone = event('session_closed');
-      if (answered) for (const res of held) res.writeHead(500).end();
+      if (answered) release();
       else clock.advance(60_000);
       await gone;
       assert.equal(gateway.sessions, 0);

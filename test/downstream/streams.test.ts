@@ -332,6 +332,7 @@ test('an event id of another session repeats nothing of it', async () => {
   await withGateway({ server }, async ({ url }) => {
     const mine = await TestAgent.connect(url());
     const theirs = await TestAgent.connect(url());
+    await (await mine.call('log')).rest();
     const secret = await theirs.call('log');
     const id = (await secret.next())?.id;
     await secret.rest();

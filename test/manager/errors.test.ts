@@ -1,8 +1,12 @@
 import assert from 'node:assert/strict';
+import { copyFile, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import {
   benchOf,
   Held,
+  LIST_CHILD,
   listChild,
   namesOf,
   openManager,
@@ -47,11 +51,17 @@ test('a list is served while its server is down, for its TTL and not longer', as
 });
 
 test('a list is served while its child is gone and cannot be started again', async (t) => {
-  const child = listChild('--ttl=60000');
-  const { manager } = openManager(t, { one: child });
+  const folder = await mkdtemp(join(tmpdir(), 'sidegate-'));
+  t.after(() => rm(folder, { recursive: true, force: true }));
+  const script = join(folder, 'server.mjs');
+  await copyFile(LIST_CHILD, script);
+  const child = { command: process.execPath, args: [script, '--ttl=600000', '--once'] };
+  const { manager, events } = openManager(t, { one: child });
   await manager.listTools('one');
-  await manager.close('one');
+  await events.first((event) => event.type === 'server_disconnected' && event.reason === 'lost');
+  await rm(script);
   assert.deepEqual(namesOf(await manager.listTools('one')), ['listing-1']);
+  assert.ok(events.all.some(({ type }) => type === 'server_connect_failed'));
 });
 
 test('an error of the server is thrown and not kept', async (t) => {
@@ -175,10 +185,14 @@ test('fifty listings that come together cost one request', async (t) => {
 
 test('when a shared listing fails all see the error, and the next one tries again', async (t) => {
   const held = new Held<string>();
-  const { manager, server } = await benchOf(t, held.next);
+  const { manager, server } = await benchOf(t, async () => {
+    const text = await held.next();
+    if (text === 'down') throw new Refusal(-32603, 'Down');
+    return text;
+  });
   const listings = Array.from({ length: 50 }, () => manager.listTools('one'));
   const settled = Promise.allSettled(listings);
-  await held.answer(Promise.reject(new Refusal(-32603, 'Down')));
+  await held.answer('down');
   for (const outcome of await settled) {
     assert.equal(outcome.status, 'rejected');
     assert.equal(outcome.reason.message, 'Down');

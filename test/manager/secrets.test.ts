@@ -46,7 +46,7 @@ test('a token goes to the servers that take one, with every request, and to no o
   const { manager } = openManager(t, { asked: remote(upstream.url()), fixed: own });
   for (const id of ['asked', 'fixed']) {
     await manager.request(id, 'vendor/any', {}, { token: TOKEN });
-    await upstream.until(() => upstream.count('GET') === (id === 'asked' ? 1 : 2));
+    await upstream.received('GET');
     await manager.close(id);
     seen.push(...new Set(upstream.seen.splice(0).map(({ headers }) => headers.authorization)));
   }
@@ -106,6 +106,17 @@ for (const [what, responder] of Object.entries(echoes))
       failures.filter((failure) => (failure as Error).name === 'GatewayError'),
     );
   });
+
+test('a configured header stands in no event either, whatever the server sends back', async (t) => {
+  const upstream = await HttpUpstream.start();
+  t.after(() => upstream.stop());
+  for (const verb of ['POST', 'GET'])
+    upstream.on(verb, '/mcp', echoes['a refused handshake whose error quotes it'] as Responder);
+  const headers = { Authorization: `Bearer ${TOKEN}` };
+  const bench = openManager(t, { one: remote(upstream.url(), { headers }) });
+  await bench.manager.listTools('one').catch(() => {});
+  assertSecret(bench, []);
+});
 
 test('a token that no header can carry is refused without being shown', async (t) => {
   const bench = openManager(t, { one: remote('http://127.0.0.1:1/') });

@@ -101,6 +101,10 @@ export class ServingCli {
     return this.#out.all;
   }
 
+  get stderr(): readonly string[] {
+    return this.#err.all;
+  }
+
   /** Address of the gateway. */
   async url(): Promise<string> {
     const line = await this.stdoutLine(/^Sidegate listens on /);

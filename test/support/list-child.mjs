@@ -2,6 +2,7 @@
 //   --greet=changed          sends `list_changed` in the same write as the answer to `initialize`
 //   --changed=before|behind  sends `list_changed` in the same write as the answer to the first `tools/list`
 //   --ttl=MS                 the TTL of its lists
+//   --once                   leaves after the first list
 import { writeSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 
@@ -42,4 +43,5 @@ function answerTo(message) {
 createInterface({ input: process.stdin }).on('line', (line) => {
   const message = JSON.parse(line);
   if (message.id !== undefined) writeSync(1, answerTo(message));
+  if (flags.has('once') && listings > 0) process.exit(0);
 });

@@ -108,4 +108,4 @@ export function listChild(...flags: string[]): object {
   return { command: process.execPath, args: [LIST_CHILD, ...flags] };
 }
 
-const LIST_CHILD = fileURLToPath(new URL('./list-child.mjs', import.meta.url));
+export const LIST_CHILD = fileURLToPath(new URL('./list-child.mjs', import.meta.url));

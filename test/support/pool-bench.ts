@@ -111,12 +111,12 @@ export function remote(url: string, more: object = {}): object {
 }
 
 /** An agent that takes no questions; `fingerprint` is what it offers. */
-export function localAgent(id: string, fingerprint = '{}'): Agent {
+export function localAgent(id: string, fingerprint = '{}', listening = false): Agent {
   const profile = { revision: '2025-11-25', capabilities: fingerprint, fingerprint, clientInfo: '' };
   return {
     id,
     profile,
-    listening: false,
+    listening,
     notify: () => {},
     ask: () => Promise.reject(new Error('not asked')),
   };

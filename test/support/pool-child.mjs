@@ -3,8 +3,11 @@
 //                   server starts, names its tools, comma separated; while `down` is there it exits at once
 //   --mute          never answers initialize, but says so on stderr
 //   --stubborn      ignores the end of its input and SIGTERM
-// Tools: `count` counts the calls of this process; `pid`; `crash` exits instead of answering; `hang` never answers.
-import { appendFileSync, existsSync, readFileSync, writeSync } from 'node:fs';
+// While `fragile` is in the folder it exits as soon as it is initialized; while `shaky` is there, instead of answering
+// a list, after removing it.
+// Tools: `count` counts the calls of this process; `pid`; `crash` exits instead of answering; `hang` never answers;
+// `deafen` answers, then reads no more and stays.
+import { appendFileSync, closeSync, existsSync, readFileSync, rmSync, writeSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 
 const flags = new Map(process.argv.slice(2).map((flag) => flag.replace(/^--/, '').split('=')));
@@ -26,6 +29,14 @@ const TOOLS = {
   pid: () => text(process.pid),
   crash: () => process.exit(3),
   hang: () => undefined,
+  deafen: () => {
+    setImmediate(() => {
+      process.stdin.destroy();
+      closeSync(0);
+      setInterval(() => {}, 1000);
+    });
+    return text('deaf');
+  },
 };
 
 const METHODS = {
@@ -37,7 +48,14 @@ const METHODS = {
           capabilities: { tools: { listChanged: true } },
           serverInfo: { name: 'child', version: '1' },
         },
-  'tools/list': () => ({ tools: names.map((name) => ({ name, inputSchema: { type: 'object' } })) }),
+  'notifications/initialized': () => existsSync(file('fragile')) && process.exit(4),
+  'tools/list': () => {
+    if (existsSync(file('shaky'))) {
+      rmSync(file('shaky'));
+      process.exit(5);
+    }
+    return { tools: names.map((name) => ({ name, inputSchema: { type: 'object' } })) };
+  },
   'tools/call': ({ name }) => {
     note(name);
     return TOOLS[name]();
