@@ -3,13 +3,8 @@
 export { ServerError } from './app/answer.js';
 export type { Surroundings } from './app/core.js';
 export { type Gateway, startGateway } from './app/gateway.js';
-export {
-  type CallOptions,
-  type ListOptions,
-  type ManagerEvents,
-  McpManager,
-  type RequestOptions,
-} from './app/manager.js';
+export { McpManager } from './app/manager.js';
+export type { CallOptions, ListOptions, ManagerEvents, RequestOptions } from './app/manager-options.js';
 export type { TokenSource } from './app/token-source.js';
 export type { Clock, Timer } from './base/clock.js';
 export { GatewayError, type GatewayErrorCode, type GatewayErrorDetails } from './base/errors.js';

@@ -9,63 +9,18 @@ import type {
   ResourceTemplate,
   Tool,
 } from '@modelcontextprotocol/sdk/types.js';
-import { type Clock, systemClock } from '../base/clock.js';
+import { systemClock } from '../base/clock.js';
 import { GatewayError } from '../base/errors.js';
 import { environment } from '../config/env.js';
 import { parseConfig } from '../config/load.js';
 import type { GatewayConfig } from '../config/types.js';
 import type { Change } from '../pipeline/changes.js';
-import type { EventSink, GatewayEvent } from '../pipeline/events.js';
-import type { Caller } from '../pipeline/exchange.js';
-import { request } from '../protocol/compose.js';
-import type { ListKind } from '../protocol/methods.js';
-import type { Message } from '../wire/message.js';
-import { objectOf, pageOf, paramsOf, refusesCursor, resultOf } from './answer.js';
-import { cancellable } from './cancellable.js';
+import type { EventSink } from '../pipeline/events.js';
+import { objectOf } from './answer.js';
 import { buildCore, type Core, type Surroundings } from './core.js';
-import { LocalAgents, localExchange } from './local-agent.js';
+import { Errands, type ListMethod } from './errands.js';
+import type { CallOptions, ListOptions, ManagerEvents, RequestOptions } from './manager-options.js';
 import { shielded } from './shielded.js';
-import { callerOf, type TokenSource } from './token-source.js';
-import { walkPages } from './walk.js';
-
-export interface RequestOptions {
-  /** In whose name the server is asked; lists, connections and sessions are kept apart by it. */
-  readonly token?: TokenSource | undefined;
-  /** Gives the request up at once, wherever it is; the server is told of one that has reached it. */
-  readonly signal?: AbortSignal | undefined;
-}
-
-export interface ListOptions extends RequestOptions {
-  /** Asks the server itself and renews what is cached. */
-  readonly fresh?: boolean | undefined;
-}
-
-export interface CallOptions extends RequestOptions {
-  /** Given the `params` of each `notifications/progress` until the answer. What it throws ends the call with that. */
-  readonly onProgress?: ((params: unknown) => void) | undefined;
-}
-
-/** What a manager tells on its own account. It never emits `error`. */
-export interface ManagerEvents {
-  /**
-   * A server said that a list of its has changed, or came back from a loss and may offer another one. What was cached of
-   * it is gone already. Heard while a connection to the server stands.
-   */
-  list_changed: [{ readonly serverId: string; readonly list: ListKind }];
-  /** A server said that a resource has changed. */
-  resource_updated: [{ readonly serverId: string; readonly uri: string }];
-  /** Everything that is noticed; it holds no token and no message body. */
-  event: [GatewayEvent];
-}
-
-/** One thing asked of one server, in somebody's name. */
-interface Errand {
-  readonly serverId: string;
-  readonly caller: Caller;
-  readonly fresh: boolean;
-  readonly signal: AbortSignal;
-  readonly onProgress: (params: unknown) => void;
-}
 
 const LISTS = ['tools', 'prompts', 'resources'] as const;
 
@@ -83,10 +38,8 @@ const LISTS = ['tools', 'prompts', 'resources'] as const;
  */
 export class McpManager extends EventEmitter<ManagerEvents> {
   readonly #core: Core;
-  readonly #agents: LocalAgents;
+  readonly #errands: Errands;
   readonly #emit: EventSink;
-  readonly #clock: Clock;
-  #lastId = 0;
   #closing: Promise<void> | undefined;
 
   /**
@@ -96,14 +49,13 @@ export class McpManager extends EventEmitter<ManagerEvents> {
   constructor(config: GatewayConfig | object, surroundings: Surroundings = {}) {
     super();
     const { clock = systemClock, env = environment(), emit = () => {} } = surroundings;
-    this.#clock = clock;
     this.#emit = (event) => {
       shielded('The sink of events', () => emit(event));
       shielded('A listener of "event"', () => this.emit('event', event));
     };
     const checked = isChecked(config) ? config : this.#parse(config, env);
     this.#core = buildCore(checked, { ...surroundings, emit: this.#emit });
-    this.#agents = new LocalAgents(checked.maxConnections, (agent) => this.#core.pool.leave(agent));
+    this.#errands = new Errands(this.#core, { clock, emit: this.#emit, maxAgents: checked.maxConnections });
     this.#core.changes.onChange((change) => this.#tell(change));
   }
 
@@ -119,19 +71,19 @@ export class McpManager extends EventEmitter<ManagerEvents> {
 
   /** All tools of a server, in its own order, from every page. */
   listTools(serverId: string, options: ListOptions = {}): Promise<Tool[]> {
-    return this.#list<Tool>(serverId, 'tools/list', 'tools', options);
+    return this.#list<Tool>(serverId, 'tools/list', options);
   }
 
   listPrompts(serverId: string, options: ListOptions = {}): Promise<Prompt[]> {
-    return this.#list<Prompt>(serverId, 'prompts/list', 'prompts', options);
+    return this.#list<Prompt>(serverId, 'prompts/list', options);
   }
 
   listResources(serverId: string, options: ListOptions = {}): Promise<Resource[]> {
-    return this.#list<Resource>(serverId, 'resources/list', 'resources', options);
+    return this.#list<Resource>(serverId, 'resources/list', options);
   }
 
   listResourceTemplates(serverId: string, options: ListOptions = {}): Promise<ResourceTemplate[]> {
-    return this.#list<ResourceTemplate>(serverId, 'resources/templates/list', 'resourceTemplates', options);
+    return this.#list<ResourceTemplate>(serverId, 'resources/templates/list', options);
   }
 
   /** Calls a tool, listed or not. A tool's own failure is a result with `isError`. */
@@ -168,14 +120,15 @@ export class McpManager extends EventEmitter<ManagerEvents> {
   }
 
   /** Any request; resolves with its `result`, whatever that is. One page of a list, where it is for a list. */
-  request(
+  async request(
     serverId: string,
     method: string,
     params?: Record<string, unknown>,
     options: CallOptions & ListOptions = {},
   ): Promise<unknown> {
+    this.#checkOpen();
     const sent = options.onProgress ? withProgressToken(params) : params;
-    return this.#run(serverId, method, options, (errand) => this.#send(errand, method, sent));
+    return await this.#errands.request({ serverId, method, options }, sent);
   }
 
   /**
@@ -193,11 +146,7 @@ export class McpManager extends EventEmitter<ManagerEvents> {
 
   /** Ends everything; the manager is of no use afterwards. Never rejects, and may be called again. */
   closeAll(): Promise<void> {
-    if (!this.#closing) {
-      this.#closing = this.#core.close();
-      for (const serverId of this.serverIds)
-        this.#core.changes.publish({ serverId, reason: 'closed', kinds: [] });
-    }
+    this.#closing ??= this.#end();
     return this.#closing;
   }
 
@@ -208,6 +157,13 @@ export class McpManager extends EventEmitter<ManagerEvents> {
   /** Last resort at the process's own end: no child outlives it. Synchronous. */
   killChildren(): void {
     this.#core.children.killAllChildren();
+  }
+
+  async #end(): Promise<void> {
+    const closed = this.#core.close();
+    for (const serverId of this.serverIds)
+      this.#core.changes.publish({ serverId, reason: 'closed', kinds: [] });
+    await closed;
   }
 
   #parse(config: object, env: NodeJS.ProcessEnv): GatewayConfig {
@@ -224,16 +180,9 @@ export class McpManager extends EventEmitter<ManagerEvents> {
       shielded('A listener of "list_changed"', () => this.emit('list_changed', { serverId, list }));
   }
 
-  #list<T>(serverId: string, method: string, member: string, options: ListOptions): Promise<T[]> {
-    return this.#run(serverId, method, options, async (errand) => {
-      const read = async (cursor: string | undefined) => {
-        const params = cursor === undefined ? undefined : { cursor };
-        return pageOf(await this.#send(errand, method, params), serverId, method, member);
-      };
-      const warn = (why: string) =>
-        this.#emit({ type: 'warning', serverId, message: `${method} of "${serverId}": ${why}` });
-      return (await walkPages({ read, refusesCursor, now: () => this.#clock.now(), warn })) as T[];
-    });
+  async #list<T>(serverId: string, method: ListMethod, options: ListOptions): Promise<T[]> {
+    this.#checkOpen();
+    return (await this.#errands.list({ serverId, method, options })) as T[];
   }
 
   async #object<T extends object>(
@@ -245,46 +194,8 @@ export class McpManager extends EventEmitter<ManagerEvents> {
     return objectOf<T>(await this.request(serverId, method, params, options), serverId, method);
   }
 
-  /** Does an errand in the name of whoever the token stands for, until the user gives it up. */
-  async #run<T>(
-    serverId: string,
-    method: string,
-    options: CallOptions & ListOptions,
-    work: (errand: Errand) => Promise<T>,
-  ): Promise<T> {
+  #checkOpen(): void {
     if (this.#closing) throw new GatewayError('shutting_down', 'The manager was closed by `closeAll`');
-    this.#core.directory.get(serverId);
-    const cancelled = (cause: unknown) =>
-      new GatewayError('cancelled', `${method} to server "${serverId}" was cancelled`, { serverId, cause });
-    return await cancellable(options.signal, cancelled, async (signal, fail) => {
-      const caller = await callerOf(options.token, () => this.#tokenFailed(serverId));
-      signal.throwIfAborted();
-      const onProgress = (params: unknown) => {
-        try {
-          options.onProgress?.(params);
-        } catch (failure) {
-          fail(failure);
-        }
-      };
-      return await work({ serverId, caller, fresh: options.fresh ?? false, signal, onProgress });
-    });
-  }
-
-  async #send(errand: Errand, method: string, params: Record<string, unknown> | undefined): Promise<unknown> {
-    const { serverId, onProgress, ...rest } = errand;
-    const message = request(String(++this.#lastId), method, params);
-    const notify = (notification: Message) => {
-      if (notification.method === 'notifications/progress') onProgress(paramsOf(notification));
-    };
-    const answer = await this.#agents.run(errand.caller, (agent) =>
-      this.#core.handle(localExchange(agent, { ...rest, serverId, message, notify })),
-    );
-    return resultOf(answer, serverId);
-  }
-
-  #tokenFailed(serverId: string): void {
-    const message = `The token source for server "${serverId}" failed: the request goes without a token`;
-    this.#emit({ type: 'warning', serverId, message });
   }
 }
 

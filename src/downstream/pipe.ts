@@ -84,12 +84,20 @@ export class Pipe {
     this.#session?.end();
     this.#session = undefined;
     await this.#run(async () => {
-      const session = new Session(unguessableId(), serverId, profileOf(message), backend, emit);
-      this.#session = session;
-      await greet(session, message, caller, this.#reply);
-      if (session.revision === undefined || session.ended) this.#forget(session);
-      else session.listen(this.#outlet, caller);
+      try {
+        const session = new Session(unguessableId(), serverId, profileOf(message), backend, emit);
+        this.#session = session;
+        await greet(session, message, caller, this.#reply);
+        if (session.revision === undefined || session.ended) this.#forget(session);
+        else session.listen(this.#outlet, caller);
+      } finally {
+        // Still within this run: what waited is under way before anybody finds the pipe idle.
+        this.#proceed();
+      }
     }, message);
+  }
+
+  #proceed(): void {
     const early = this.#early;
     this.#early = [];
     for (const proceed of early) proceed();

@@ -34,14 +34,21 @@ function asString(message: Message, span: Span): string | undefined {
   return message.bytes[span.start] === 0x22 ? (JSON.parse(textOf(message, span)) as string) : undefined;
 }
 
-/** False only where no member of that name can be, however it is spelled: saves a scan of large params. */
+/**
+ * False only where no member of that name can be, however it is spelled: saves a scan of large params. The name holds one
+ * slash at most.
+ */
 export function mentions({ bytes }: Message, name: string): boolean {
-  return bytes.includes(`"${name}"`) || escapesPartOf(bytes, name);
+  const escaped = name.replace('/', '\\/');
+  return (
+    bytes.includes(`"${name}"`) ||
+    (escaped !== name && bytes.includes(`"${escaped}"`)) ||
+    escapesPartOf(bytes, name)
+  );
 }
 
-/** Whether an escape stands for a character of the name. */
+/** Whether a \u escape stands for a character of the name. */
 function escapesPartOf(bytes: Buffer, name: string): boolean {
-  if (name.includes('/') && bytes.includes('\\/')) return true;
   for (let at = bytes.indexOf('\\u'); at >= 0; at = bytes.indexOf('\\u', at + 2)) {
     const code = Number.parseInt(bytes.toString('latin1', at + 2, at + 6), 16);
     if (name.includes(String.fromCharCode(code))) return true;

@@ -188,14 +188,17 @@ class ByteStack {
   }
 }
 
+function repeated(name: string, at: number): JsonError {
+  return new JsonError(`Member ${JSON.stringify(name.slice(0, 64))} is given twice`, at, true);
+}
+
 /** Names seen so far in one object; refuses a repeated one in constant time, however many there are. */
 class NamesOnce {
   readonly #few: string[] = [];
   #many: Set<string> | undefined;
 
   add(name: string, at: number): void {
-    if (this.#many ? this.#many.has(name) : this.#few.includes(name))
-      throw new JsonError(`Member ${JSON.stringify(name.slice(0, 64))} is given twice`, at, true);
+    if (this.#many ? this.#many.has(name) : this.#few.includes(name)) throw repeated(name, at);
     if (this.#many) this.#many.add(name);
     else if (this.#few.push(name) > 16) this.#many = new Set(this.#few);
   }
@@ -207,20 +210,30 @@ export function forEachMember(
   at: number,
   visit: (name: string, start: number, end: number) => void,
 ): number {
-  if (bytes[at] !== OPEN_BRACE) throw new JsonError('Expected an object', at);
   const names = new NamesOnce();
+  return scanMembers(bytes, at, (name, nameAt, start, end) => {
+    names.add(name, nameAt);
+    visit(name, start, end);
+  });
+}
+
+function scanMembers(
+  bytes: Buffer,
+  at: number,
+  visit: (name: string, nameAt: number, start: number, end: number) => void,
+): number {
+  if (bytes[at] !== OPEN_BRACE) throw new JsonError('Expected an object', at);
   let i = skipSpace(bytes, at + 1);
   if (bytes[i] === CLOSE_BRACE) return i + 1;
   for (;;) {
     if (bytes[i] !== QUOTE) throw new JsonError('Expected a member name', i);
+    const nameAt = i;
     const nameEnd = skipString(bytes, i);
-    const name = stringAt(bytes, i, nameEnd);
-    names.add(name, i);
     i = skipSpace(bytes, nameEnd);
     if (bytes[i] !== COLON) throw new JsonError('Expected a colon', i);
     const start = skipSpace(bytes, i + 1);
     const end = skipValue(bytes, start);
-    visit(name, start, end);
+    visit(stringAt(bytes, nameAt, nameEnd), nameAt, start, end);
     i = skipSpace(bytes, end);
     if (bytes[i] === CLOSE_BRACE) return i + 1;
     if (bytes[i] !== COMMA) throw new JsonError('Expected a comma', i);
@@ -234,19 +247,29 @@ export function stringAt(bytes: Buffer, start: number, end: number): string {
   return raw.includes('\\') ? (JSON.parse(`"${raw}"`) as string) : raw;
 }
 
-/** Range of the value at `path` below the object at `at`, or undefined where a step is missing or no object. */
+/**
+ * Range of the value at `path` below the object at `at`, or undefined where a step is missing or no object. Refuses a
+ * step that is given twice; other members may be.
+ */
 export function member(bytes: Buffer, at: number, ...path: string[]): Span | undefined {
   let start = at;
   let found: Span | undefined;
   for (const step of path) {
-    found = undefined;
     if (bytes[start] !== OPEN_BRACE) return undefined;
-    forEachMember(bytes, start, (name, from, end) => {
-      if (name === step) found = { start: from, end };
-    });
+    found = memberNamed(bytes, start, step);
     if (!found) return undefined;
-    start = (found as Span).start;
+    start = found.start;
   }
+  return found;
+}
+
+function memberNamed(bytes: Buffer, at: number, wanted: string): Span | undefined {
+  let found: Span | undefined;
+  scanMembers(bytes, at, (name, nameAt, start, end) => {
+    if (name !== wanted) return;
+    if (found) throw repeated(name, nameAt);
+    found = { start, end };
+  });
   return found;
 }
 

@@ -1,17 +1,16 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createRequire } from 'node:module';
 import { text } from 'node:stream/consumers';
 import { describe, it, type TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { builtFolder } from '../support/built.js';
 
-const LOADER = createRequire(import.meta.url).resolve('tsx');
-const PROGRAM = fileURLToPath(new URL('../support/log-process.ts', import.meta.url));
+const PROGRAM = fileURLToPath(new URL('../support/log-process.mjs', import.meta.url));
 
 /** Runs the logging process; `stderr` says what its parent does with that pipe. */
 async function run(t: TestContext, act: string, stderr: 'read' | 'close' | 'ignore') {
-  const child = spawn(process.execPath, ['--import', LOADER, PROGRAM, act], {
+  const child = spawn(process.execPath, [PROGRAM, builtFolder(), act], {
     stdio: ['pipe', 'pipe', 'pipe'],
   });
   t.after(() => child.kill('SIGKILL'));

@@ -26,6 +26,19 @@ describe('the gateway on stdin and stdout', () => {
       assert.equal((JSON.parse(line) as { jsonrpc?: string }).jsonrpc, '2.0', line);
   });
 
+  it('answers an agent that says everything at once and closes its side', async (t) => {
+    const said = [
+      INITIALIZE,
+      { jsonrpc: '2.0', method: 'notifications/initialized' },
+      { jsonrpc: '2.0', id: 2, method: 'tools/list' },
+    ];
+    const input = said.map((message) => `${JSON.stringify(message)}\n`).join('');
+    const { code, stdout } = await runCli(t, ['--stdio', '--', ...EVERYTHING], { input });
+    assert.equal(code, 0);
+    const listed = stdout.split('\n').find((line) => line.includes('"id":2'));
+    assert.match(listed ?? stdout, /"tools":\[/);
+  });
+
   it('ends with 0 at a signal', async (t) => {
     const gateway = serveCli(t, ['--stdio']);
     gateway.child.stdin.write(`${JSON.stringify(INITIALIZE)}\n`);

@@ -68,7 +68,7 @@ interface Upstream {
 /** A message must stand on one line: its line breaks are white space, so any other white space may stand for them. */
 const onOneLine = (text: string) => text.replaceAll('\n', ' ');
 const asIs = (text: string) => text;
-const asEvent = (text: string) => `event: message\n${text.replace(/^/gm, 'data: ')}\n\n`;
+const asEvent = (text: string) => `event: message\ndata: ${text.replaceAll('\n', '\ndata: ')}\n\n`;
 
 async function httpUpstream(events: boolean): Promise<Upstream> {
   const server = await HttpUpstream.start();
@@ -255,6 +255,7 @@ for (const kind of ['stdio', 'sse'] as const) {
     const server = await ChannelServer.start(kind);
     const bench = await forwarding(t, { servers: { one: server.entry }, behind: [server] });
     const { agent, stream } = await bench.listener();
+    await server.until(() => server.count('notifications/initialized') === 1);
     for (const [name, json] of Object.entries(ODD_OBJECTS)) {
       const text = `{ "params":${json},"method":"notifications\\/vendor" ,"more":[1.0], "jsonrpc":"2.0"}`;
       const before = server.raw.length;

@@ -112,7 +112,7 @@ export class Incoming {
 }
 
 function eventOf(frame: string): SseEvent {
-  const fields = frame.split('\n').map((line) => /^([^:]*):? ?(.*)$/.exec(line) ?? []);
+  const fields = frame.split('\n').map((line) => /^([^:]*):? ?(.*)$/s.exec(line) ?? []);
   const field = (name: string) => {
     const values = fields.filter(([, found]) => found === name).map(([, , value]) => value ?? '');
     return values.length > 0 ? values.join('\n') : undefined;

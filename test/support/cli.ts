@@ -1,14 +1,13 @@
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createRequire } from 'node:module';
+import { join } from 'node:path';
 import { createInterface, type Interface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import type { TestContext } from 'node:test';
-import { fileURLToPath } from 'node:url';
+import { builtFolder } from './built.js';
 
-const MAIN = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
-const LOADER = createRequire(import.meta.url).resolve('tsx');
 const resolve = createRequire(import.meta.url).resolve;
 
 /** Command lines of real servers, to stand behind `--` or in a configuration. */
@@ -46,7 +45,7 @@ type CliProcess = ChildProcessByStdio<Writable, Readable, Readable>;
 /** The program as a child of its own, stopped after the test at the latest. */
 export function spawnCli(t: TestContext, args: readonly string[], options: CliOptions = {}): CliProcess {
   const { PATH = '', HOME = '' } = process.env;
-  const child = spawn(process.execPath, ['--import', LOADER, MAIN, ...args], {
+  const child = spawn(process.execPath, [join(builtFolder(), 'dist', 'cli', 'main.js'), ...args], {
     cwd: options.cwd ?? '/',
     env: { PATH, HOME, ...options.env },
     stdio: ['pipe', 'pipe', 'pipe'],

@@ -82,7 +82,8 @@ export function openCore(
 ): Events & { readonly core: Core; readonly clock: FakeClock } {
   const clock = options.clock ?? new FakeClock();
   const { emit, ...events } = watched();
-  const core = buildCore(configOf(servers, options.settings), { clock, emit, random: () => 0.5 });
+  const random = options.random ?? (() => 0.5);
+  const core = buildCore(configOf(servers, options.settings), { clock, emit, random });
   t.after(() => settle(core.close(), clock));
   return { core, clock, ...events };
 }
@@ -188,7 +189,9 @@ export class ChildServer {
 
   /** Entry of the server, with these flags. */
   entry(flags: readonly string[] = [], more: object = {}): object {
-    return { command: process.execPath, args: [CHILD, `--folder=${this.#folder}`, ...flags], ...more };
+    const limits = { connectTimeoutMs: NEVER_MS, requestTimeoutMs: NEVER_MS };
+    const args = [CHILD, `--folder=${this.#folder}`, ...flags];
+    return { command: process.execPath, args, ...limits, ...more };
   }
 
   path(name: string): string {
