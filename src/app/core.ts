@@ -16,6 +16,7 @@ import { openStdio } from '../upstream/stdio.js';
 import { TransportMemory } from '../upstream/transport-memory.js';
 import { Directory } from './directory.js';
 import { PRODUCT } from './product.js';
+import { shielded } from './shielded.js';
 
 /** What the outer world provides; each has the real one as its default. */
 export interface Surroundings {
@@ -32,6 +33,8 @@ export interface Core {
   readonly changes: ChangeBus;
   readonly children: ChildRegistry;
   readonly handle: Handler;
+  readonly clock: Clock;
+  readonly emit: EventSink;
   close(): Promise<void>;
 }
 
@@ -53,7 +56,7 @@ export function buildCore(config: GatewayConfig, surroundings: Surroundings = {}
   const base: Base = {
     clock,
     random: surroundings.random ?? systemRandom,
-    emit: surroundings.emit ?? (() => {}),
+    emit: sinkOf(surroundings),
     env: surroundings.env ?? environment(),
     config,
     directory: new Directory(config),
@@ -75,7 +78,12 @@ export function buildCore(config: GatewayConfig, surroundings: Surroundings = {}
     await pool.closeAll();
     await origins.close();
   };
-  return { directory, pool, changes, children, handle, close };
+  return { directory, pool, changes, children, handle, clock, emit: base.emit, close };
+}
+
+/** A sink that fails costs nobody an answer. */
+function sinkOf({ emit }: Surroundings): EventSink {
+  return emit ? (event) => shielded('The sink of events', () => emit(event)) : () => {};
 }
 
 function buildPool(base: Base): Pool {

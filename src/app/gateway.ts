@@ -1,5 +1,4 @@
 import type { Readable, Writable } from 'node:stream';
-import { systemClock } from '../base/clock.js';
 import { GatewayError, messageOf } from '../base/errors.js';
 import type { GatewayConfig } from '../config/types.js';
 import type { Backend } from '../downstream/backend.js';
@@ -35,11 +34,11 @@ export interface StdioGateway extends Pick<Gateway, 'drain' | 'close' | 'killChi
 
 /** Starts the gateway and resolves when it listens. Rejects with ListenError when the port cannot be had. */
 export async function startGateway(config: GatewayConfig, surroundings: Surroundings = {}): Promise<Gateway> {
-  const { clock = systemClock, emit = () => {} } = surroundings;
   const core = buildCore(config, surroundings);
+  const { clock, emit } = core;
   let draining = false;
   const admin = adminPages(() => draining);
-  const http = await startHttp({ ...config, clock, emit, admin }, backendOf(core, surroundings)).catch(
+  const http = await startHttp({ ...config, clock, emit, admin }, backendOf(core)).catch(
     async (failure: unknown) => {
       await core.close();
       throw failure;
@@ -76,12 +75,12 @@ export function serveAgentOnStdio(
   }: { readonly serverId: string; readonly stdin: Readable; readonly stdout: Writable },
   surroundings: Surroundings = {},
 ): StdioGateway {
-  const { clock = systemClock, emit = () => {} } = surroundings;
   const core = buildCore(config, surroundings);
+  const { clock, emit } = core;
   core.directory.get(serverId);
   const { maxRequestBytes, shutdownMs } = config;
   const options = { serverId, maxRequestBytes, finishMs: shutdownMs, clock, emit };
-  const agent = serveStdio(options, backendOf(core, surroundings), stdin, stdout);
+  const agent = serveStdio(options, backendOf(core), stdin, stdout);
   const done = agent.done.then(() => core.close());
   return {
     done,
@@ -98,7 +97,7 @@ export function serveAgentOnStdio(
 }
 
 /** The rest of the gateway as the agents' side sees it. */
-function backendOf(core: Core, { emit = () => {} }: Surroundings): Backend {
+function backendOf(core: Core): Backend {
   /** Nobody waits for an answer here: a server that cannot be had is an event. */
   const quietly = (serverId: string, method: string, act: () => void) => {
     try {
@@ -106,7 +105,7 @@ function backendOf(core: Core, { emit = () => {} }: Surroundings): Backend {
       act();
     } catch (failure) {
       if (!(failure instanceof GatewayError)) throw failure;
-      emit({ type: 'message_dropped', serverId, method, why: messageOf(failure) });
+      core.emit({ type: 'message_dropped', serverId, method, why: messageOf(failure) });
     }
   };
   return {

@@ -198,6 +198,22 @@ test('a signal ends the wait for a connection and for a token', async (t) => {
   }
 });
 
+test('a request given up while its token was awaited reaches nobody', async (t) => {
+  const { manager, server } = await benchOf(t, () => toolList([]));
+  const tokens = new Held<string>();
+  const aborter = new AbortController();
+  const refused = assert.rejects(
+    manager.callTool('one', 'a', {}, { token: tokens.next, signal: aborter.signal }),
+    { code: 'cancelled' },
+  );
+  await tokens.received();
+  aborter.abort();
+  await refused;
+  await tokens.answer('late');
+  await manager.listTools('one');
+  assert.equal(server.count('initialize'), 1);
+});
+
 test('a signal ends a walk in the middle', async (t) => {
   const pages = new Held<string>();
   const { manager } = await benchOf(t, pages.next);

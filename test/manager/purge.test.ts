@@ -1,6 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { EVENT_STREAM, HttpUpstream, JSON_BODY, type Responder } from '../support/http-upstream.js';
+import {
+  answering,
+  EVENT_STREAM,
+  HttpUpstream,
+  JSON_BODY,
+  type Responder,
+} from '../support/http-upstream.js';
 import {
   benchOf,
   Held,
@@ -232,6 +238,19 @@ test('a server that comes back with other tools is called at once, and what it h
     news.all.map(({ list }) => list),
     ['tools', 'prompts', 'resources'],
   );
+});
+
+test('what was listed before the notification stream broke is asked for again: news may have been missed', async (t) => {
+  const upstream = await HttpUpstream.start();
+  t.after(() => upstream.stop());
+  upstream.serveSessions('/mcp', answering({ tools: [], ttlMs: 600_000 }));
+  const { manager, clock } = openManager(t, { one: remote(upstream.url()) });
+  await manager.listTools('one');
+  await upstream.received('GET');
+  upstream.responses.find(({ raw }) => raw.req.method === 'GET')?.fin();
+  await clock.armed((delayMs) => delayMs <= 1_000);
+  for (let i = 0; i < 2; i++) await manager.listTools('one');
+  assert.equal(upstream.count('tools/list'), 2);
 });
 
 test('a session that the server forgot is begun anew without a failed call, and its lists are asked for', async (t) => {

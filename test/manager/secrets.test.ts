@@ -1,17 +1,20 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
-import { listCacheKey, poolKey, poolKeyMatches, shownPoolKey } from '../../src/index.js';
+import {
+  type GatewayEvent,
+  listCacheKey,
+  parseConfig,
+  poolKey,
+  poolKeyMatches,
+  shownPoolKey,
+  startGateway,
+} from '../../src/index.js';
 import { createLogger, logEvent } from '../../src/telemetry/logs.js';
 import { EVENT_STREAM, HttpUpstream, JSON_BODY, type Responder } from '../support/http-upstream.js';
-import {
-  listChild,
-  type ManagerBench,
-  openManager,
-  remote,
-  serve,
-  toolList,
-} from '../support/manager-bench.js';
+import { listChild, openManager, remote, serve, toolList } from '../support/manager-bench.js';
+import { RawAgent } from '../support/raw-agent.js';
+import { Happenings } from '../support/stdio-harness.js';
 
 const TOKEN = 'tok-9f3c1d7e5b-verysecret';
 const HASH = createHash('sha256').update(TOKEN).digest('hex');
@@ -102,7 +105,7 @@ for (const [what, responder] of Object.entries(echoes))
     assert.equal(failures.length, 1);
     assert.ok(upstream.seen.length > 0);
     assertSecret(
-      bench,
+      bench.events.all,
       failures.filter((failure) => (failure as Error).name === 'GatewayError'),
     );
   });
@@ -115,7 +118,20 @@ test('a configured header stands in no event either, whatever the server sends b
   const headers = { Authorization: `Bearer ${TOKEN}` };
   const bench = openManager(t, { one: remote(upstream.url(), { headers }) });
   await bench.manager.listTools('one').catch(() => {});
-  assertSecret(bench, []);
+  assertSecret(bench.events.all, []);
+});
+
+test('a token stands in no event of a gateway whose server names a message by it', async (t) => {
+  const server = await serve(t);
+  const events = new Happenings<GatewayEvent>();
+  const { config } = parseConfig({ mcpServers: { one: remote(server.url) }, port: 0 }, {});
+  const gateway = await startGateway(config, { emit: (event) => events.add(event), env: {} });
+  t.after(() => gateway.close());
+  for (let i = 0; i < 2; i++) await RawAgent.connect(`${gateway.url}/mcp`, { token: TOKEN });
+  await server.until(() => server.openStreams === 1);
+  server.broadcast(`notifications/${TOKEN}`);
+  await events.first(({ type }) => type === 'message_dropped');
+  assertSecret(events.all, []);
 });
 
 test('a token that no header can carry is refused without being shown', async (t) => {
@@ -123,19 +139,19 @@ test('a token that no header can carry is refused without being shown', async (t
   const token = `${TOKEN}\nnext`;
   const failure = await bench.manager.listTools('one', { token }).catch((thrown: unknown) => thrown);
   assert.equal((failure as { code: string }).code, 'unauthorized');
-  assertSecret(bench, [failure]);
+  assertSecret(bench.events.all, [failure]);
 });
 
 /** Looks for the token in all that was emitted, in what the log makes of it, and in the errors' own texts. */
-function assertSecret({ events }: ManagerBench, failures: readonly unknown[]): void {
+function assertSecret(events: readonly GatewayEvent[], failures: readonly unknown[]): void {
   const lines: string[] = [];
   const logger = createLogger({ level: 'trace', output: { write: (line) => void lines.push(line) } });
-  for (const event of events.all) logEvent(logger, event);
+  for (const event of events) logEvent(logger, event);
   const texts = failures.map((failure) => {
     const { message, stack } = failure as Error;
     return `${message} ${stack}`;
   });
-  for (const text of [JSON.stringify(events.all), ...lines, ...texts])
+  for (const text of [JSON.stringify(events), ...lines, ...texts])
     assert.ok(!text.includes(TOKEN), `it stands in ${text}`);
   assert.ok(lines.length > 0);
 }

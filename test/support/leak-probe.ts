@@ -8,6 +8,7 @@ import { type Gateway, startGateway } from '../../src/app/gateway.js';
 import { parseConfig } from '../../src/config/load.js';
 import { FakeClock } from './fake-clock.js';
 import { McpServer } from './mcp-server.js';
+import { Watch } from './watch.js';
 
 /** What is open at one moment. */
 export interface Figures {
@@ -35,11 +36,13 @@ const CONNECTION_IDLE_MS = 60_000;
 const RESUME_MS = 10_000;
 
 const clock = new FakeClock();
+const called = new Watch();
 let calls = 0;
 const server = await McpServer.start({
   on: {
     'tools/call': ({ message, gone }) => {
       calls++;
+      called.changed();
       if (message.params.name !== 'hang') return '{"content":[]}';
       return new Promise((resolve) => gone.addEventListener('abort', () => resolve('{"content":[]}')));
     },
@@ -96,7 +99,7 @@ class ProbeAgent {
     sent.on('error', () => {});
     sent.on('response', (response) => response.on('error', () => {}));
     sent.end('{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"hang"}}');
-    await server.until(() => calls > before);
+    await called.until(() => calls > before);
     sent.socket?.resetAndDestroy();
   }
 
