@@ -1,9 +1,9 @@
-import type { Clock } from '../base/clock.js';
 import { GatewayError, messageOf } from '../base/errors.js';
 import type { EventSink } from '../pipeline/events.js';
 import type { AgentProfile, Exchange } from '../pipeline/exchange.js';
-import { notification, request } from '../protocol/compose.js';
-import { type Message, readMessage } from '../wire/message.js';
+import { notification } from '../protocol/compose.js';
+import type { Message } from '../wire/message.js';
+import { type ConnectLimits, connectBound } from './connect-bound.js';
 import { GivenUp } from './given-up.js';
 import {
   type Implementation,
@@ -12,19 +12,16 @@ import {
   type ServerFacts,
 } from './handshake.js';
 import type { Link, LinkEvents } from './link.js';
-import { Pending, type RequestLimits, timedOut } from './pending.js';
-import { paramOf, progressTokenOf, textOf, withIdAndToken, withText } from './rewrite.js';
+import { cancellation, ownRequest, withdrawal } from './own-messages.js';
+import { Pending, type RequestLimits } from './pending.js';
+import { broken, cancelled, closed, gone, timedOut, unanswered } from './request-failures.js';
+import { progressTokenOf, textOf, withIdAndToken } from './rewrite.js';
 
-export interface ConnectionDeps {
-  readonly serverId: string;
+export interface ConnectionDeps extends ConnectLimits {
   /** What was sent to the server and must not be shown. */
   readonly secrets: readonly string[];
-  readonly clock: Clock;
   readonly emit: EventSink;
   readonly limits: RequestLimits;
-  readonly connectTimeoutMs: number;
-  /** Aborted when the attempt to connect is not wanted any more. */
-  readonly abandoned: AbortSignal;
   readonly us: Implementation;
   /** Takes every notification and request of the server, in order; also those that come during the handshake. */
   readonly inbound: (connection: Connection, message: Message, origin: Pending | undefined) => void;
@@ -64,8 +61,8 @@ export class Connection {
     deps: ConnectionDeps,
   ): Promise<Connection> {
     const connection = new Connection(deps);
-    if (deps.abandoned.aborted) throw connection.#closed();
-    const { signal, gaveUp, settled } = connection.#bound();
+    if (deps.abandoned.aborted) throw closed(deps.serverId);
+    const { signal, gaveUp, settled } = connectBound(deps);
     const connecting = connection.#connect(openLink, profile, alone, signal);
     try {
       await Promise.race([connecting, gaveUp]);
@@ -126,11 +123,9 @@ export class Connection {
   }
 
   /** A request of the gateway's own. `params` is JSON text. */
-  ask(method: string, params?: string): Promise<Message> {
+  ask(method: string, params: string): Promise<Message> {
     const pending = this.#track(method, undefined, undefined);
-    const message =
-      params === undefined ? request(pending.wireId, method) : rawRequest(pending.wireId, method, params);
-    this.#transmit(pending, message);
+    this.#transmit(pending, ownRequest(pending.wireId, method, params));
     return pending.answer;
   }
 
@@ -141,31 +136,8 @@ export class Connection {
   }
 
   async close(): Promise<void> {
-    this.#end(this.#closed());
+    this.#end(closed(this.#deps.serverId));
     await (this.#link as Link | undefined)?.close();
-  }
-
-  /** What ends an attempt to connect: `signal` is aborted, and `gaveUp` rejects with the reason. */
-  #bound(): { signal: AbortSignal; gaveUp: Promise<never>; settled: () => void } {
-    const { clock, serverId, connectTimeoutMs, abandoned } = this.#deps;
-    const ended = new AbortController();
-    let settled: () => void = () => {};
-    const gaveUp = new Promise<never>((_, reject) => {
-      const giveUp = (error: GatewayError) => {
-        ended.abort();
-        reject(error);
-      };
-      const onAbandon = () => giveUp(this.#closed());
-      const timer = clock.after(connectTimeoutMs, () =>
-        giveUp(timedOut(serverId, 'initialize', connectTimeoutMs)),
-      );
-      abandoned.addEventListener('abort', onAbandon, { once: true });
-      settled = () => {
-        timer.cancel();
-        abandoned.removeEventListener('abort', onAbandon);
-      };
-    });
-    return { signal: ended.signal, gaveUp, settled };
   }
 
   async #connect(
@@ -220,11 +192,11 @@ export class Connection {
   }
 
   #transmit(pending: Pending, message: Message): void {
-    if (this.#over) return this.#fail(pending, this.#gone());
+    if (this.#over) return this.#fail(pending, gone(this.#deps.serverId));
     this.#link.send(message, pending.failed.signal).then(
       () => {
         if (this.#link.kind === 'http' && !pending.settled)
-          this.#fail(pending, this.#unanswered(pending.method));
+          this.#fail(pending, unanswered(this.#deps.serverId, pending.method));
       },
       (error: unknown) => this.#fail(pending, this.#explained(pending, error)),
     );
@@ -254,8 +226,7 @@ export class Connection {
   #late(pending: Pending, elapsedMs: number): void {
     const failure = timedOut(this.#deps.serverId, pending.method, elapsedMs);
     if (pending.method === 'initialize') return this.#fail(pending, failure);
-    const params = { requestId: Number(pending.wireId), reason: 'Time-out' };
-    this.#giveUp(pending, notification('notifications/cancelled', params), failure);
+    this.#giveUp(pending, withdrawal(pending.wireId, 'Time-out'), failure);
   }
 
   #giveUp(pending: Pending, told: Message, failure: GatewayError): void {
@@ -272,66 +243,18 @@ export class Connection {
 
   #end(error: GatewayError): void {
     this.#over = true;
-    for (const pending of [...this.#pending.values()]) this.#fail(pending, this.#broken(pending, error));
+    const { serverId } = this.#deps;
+    for (const pending of [...this.#pending.values()])
+      this.#fail(pending, broken(serverId, pending.method, error));
   }
 
   #explained(pending: Pending, error: unknown): unknown {
     const unknown = error instanceof GatewayError && error.code === 'outcome_unknown';
-    return unknown ? this.#broken(pending, error) : error;
-  }
-
-  /** Whatever was sent before the link broke may have run. */
-  #broken(pending: Pending, error: GatewayError): GatewayError {
-    const { serverId } = this.#deps;
-    if (pending.method === 'initialize') return error;
-    const message = `${error.message}; whether ${pending.method} ran is not known`;
-    return new GatewayError('outcome_unknown', message, { serverId, cause: error });
-  }
-
-  #closed(): GatewayError {
-    const { serverId } = this.#deps;
-    return new GatewayError('server_unavailable', `The connection to "${serverId}" was closed`, { serverId });
-  }
-
-  #gone(): GatewayError {
-    const { serverId } = this.#deps;
-    return new GatewayError('session_lost', `The connection to "${serverId}" is closed`, { serverId });
-  }
-
-  #unanswered(method: string): GatewayError {
-    const { serverId } = this.#deps;
-    return new GatewayError(
-      'server_protocol',
-      `Server "${serverId}" ended its answer to ${method} without a response`,
-      {
-        serverId,
-      },
-    );
+    return unknown ? broken(this.#deps.serverId, pending.method, error) : error;
   }
 
   #dropped(message: Message, why: string): void {
     const method = message.method || 'response';
     this.#deps.emit({ type: 'message_dropped', serverId: this.#deps.serverId, method, why });
   }
-}
-
-function rawRequest(id: string, method: string, params: string): Message {
-  return readMessage(
-    Buffer.from(`{"jsonrpc":"2.0","id":${id},"method":${JSON.stringify(method)},"params":${params}}`),
-  );
-}
-
-function cancelled(serverId: string): GatewayError {
-  return new GatewayError('cancelled', 'The request was cancelled', { serverId });
-}
-
-/** The agent's own cancellation where it sent one (its reason and `_meta` kept), else ours; with the server's id. */
-function cancellation(wireId: string, reason: unknown): Message {
-  const given = reason as Message | undefined;
-  const span = given?.bytes && paramOf(given, 'requestId');
-  if (given && span) return withText(given, span, wireId);
-  return notification('notifications/cancelled', {
-    requestId: Number(wireId),
-    reason: 'Nobody waits for the answer',
-  });
 }

@@ -4,13 +4,13 @@ import type { Random } from '../base/random.js';
 import type { ChangeBus } from '../pipeline/changes.js';
 import type { EventSink } from '../pipeline/events.js';
 import type { Agent, AgentProfile, Exchange } from '../pipeline/exchange.js';
-import { isRepeatable } from '../protocol/methods.js';
 import type { Message } from '../wire/message.js';
 import { Audience } from './audience.js';
 import { Connection, type OpenLink } from './connection.js';
 import { type Implementation, InitializeRefused, type ServerFacts } from './handshake.js';
 import { Inbound } from './inbound.js';
 import type { RequestLimits } from './pending.js';
+import { mayRepeat } from './repeat.js';
 import { answerLocally, type SharedState } from './shared-state.js';
 import { StandingConnection, type Why } from './standing.js';
 
@@ -202,8 +202,9 @@ export class Keeper {
     try {
       return await this.#send(connection, exchange);
     } catch (failure) {
-      if (!(failure instanceof GatewayError) || !this.#mayRepeat(connection, failure, exchange))
-        throw failure;
+      if (!(failure instanceof GatewayError) || exchange.signal.aborted) throw failure;
+      const stands = connection === this.#standing.current;
+      if (!mayRepeat(failure, exchange.message.method, stands)) throw failure;
       if (failure.code === 'session_lost') this.#standing.retire(connection, failure);
       return await this.#send(await this.#standing.connect(), exchange);
     }
@@ -219,22 +220,6 @@ export class Keeper {
       throw failure;
     } finally {
       this.#touch();
-    }
-  }
-
-  /** Whether a request that failed may be sent once more: it certainly did not run, or may run twice. */
-  #mayRepeat(connection: Connection, failure: GatewayError, exchange: Exchange): boolean {
-    if (exchange.signal.aborted) return false;
-    switch (failure.code) {
-      case 'session_lost':
-        return true;
-      case 'server_unavailable':
-        // It could not be sent because the link was breaking; over a link that stands it would fail again.
-        return connection !== this.#standing.current;
-      case 'outcome_unknown':
-        return isRepeatable(exchange.message.method);
-      default:
-        return false;
     }
   }
 

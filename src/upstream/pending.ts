@@ -1,5 +1,4 @@
 import type { Clock, Timer } from '../base/clock.js';
-import { GatewayError } from '../base/errors.js';
 import type { Exchange } from '../pipeline/exchange.js';
 import type { Message } from '../wire/message.js';
 
@@ -93,12 +92,4 @@ export class Pending {
     if (now >= until) return onTimeout(this, now - this.#startedAt);
     this.#timer = this.#clock.after(until - now, () => this.#arm(onTimeout));
   }
-}
-
-export function timedOut(serverId: string, method: string, elapsedMs: number): GatewayError {
-  return new GatewayError(
-    'server_timeout',
-    `Server "${serverId}" did not answer ${method} within ${Math.round(elapsedMs)} ms`,
-    { serverId },
-  );
 }

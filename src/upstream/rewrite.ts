@@ -47,13 +47,23 @@ export function mentions({ bytes }: Message, name: string): boolean {
   );
 }
 
-/** Whether a \u escape stands for a character of the name. */
+/** Escapes looked at before a scan of the whole is the cheaper way to know. */
+const MAX_ESCAPES = 1_000;
+
+/** Whether an escape may stand for a character of the name, which is ASCII: texts in other scripts are full of others. */
 function escapesPartOf(bytes: Buffer, name: string): boolean {
-  for (let at = bytes.indexOf('\\u'); at >= 0; at = bytes.indexOf('\\u', at + 2)) {
-    const code = Number.parseInt(bytes.toString('latin1', at + 2, at + 6), 16);
-    if (name.includes(String.fromCharCode(code))) return true;
+  const codes = new Set(Buffer.from(name));
+  let left = MAX_ESCAPES;
+  for (let at = bytes.indexOf('\\u00'); at >= 0; at = bytes.indexOf('\\u00', at + 4)) {
+    const code = hexDigit(bytes[at + 4]) * 16 + hexDigit(bytes[at + 5]);
+    if (codes.has(code) || --left === 0) return true;
   }
   return false;
+}
+
+/** Of a byte that is one. */
+function hexDigit(byte = 0): number {
+  return byte <= 0x39 ? byte - 0x30 : (byte | 0x20) - 0x57;
 }
 
 /** A request as it goes to the other side: with our id, and our progress token where the sender gave one. */

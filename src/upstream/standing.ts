@@ -117,7 +117,7 @@ export class StandingConnection {
   /** Ends it; the next request makes a new one, and so do we if it is wanted and there is room. */
   async disconnect(reason: 'idle' | 'evicted'): Promise<void> {
     const connection = this.#take(reason);
-    
+    this.#missed ||= this.#deps.wanted();
     this.keepUp();
     await connection?.close();
   }

@@ -274,6 +274,7 @@ for (const kind of ['stdio', 'sse'] as const) {
       const server = await ChannelServer.start(kind);
       const bench = await forwarding(t, { servers: { one: server.entry }, behind: [server] });
       const { agent, stream } = await bench.listener();
+      await server.until(() => server.count('notifications/initialized') === 1);
       let at = 0;
       for (const [name, json] of Object.entries(ODD_OBJECTS)) {
         const id = ODD_IDS[at++ % ODD_IDS.length] ?? '';

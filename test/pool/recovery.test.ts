@@ -153,6 +153,18 @@ test('a child that came back with other tools shows exactly those, and whoever l
     assert.deepEqual(namesOf(await one.request('tools/list')), ['c', 'd', 'e', 'f']);
 });
 
+test('after a child died its list is asked for anew, though nobody listened and nothing has expired', async (t) => {
+  const child = new ChildServer(t);
+  writeFileSync(child.path('tools'), 'a,b');
+  const { agent, happened } = await openGateway(t, { one: child.entry() });
+  const one = await agent();
+  assert.deepEqual(namesOf(await one.request('tools/list')), ['a', 'b']);
+  writeFileSync(child.path('tools'), 'c');
+  process.kill(child.pids()[0] as number, 'SIGKILL');
+  await happened('server_disconnected');
+  assert.deepEqual(namesOf(await one.request('tools/list')), ['c']);
+});
+
 /** A server that is shut down and started again on its port, with other tools. */
 async function restart(
   t: TestContext,
@@ -275,6 +287,7 @@ for (const what of ['closed', 'abandoned'])
     await clock.armed((delayMs) => delayMs === 700);
     if (what === 'closed') await core.pool.close('one');
     else core.pool.leave(agent);
+    assert.ok(!clock.delays.includes(700));
     rmSync(child.path('down'));
     for (let seconds = 0; seconds < 120; seconds++) {
       clock.advance(1_000);

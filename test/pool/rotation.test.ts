@@ -77,6 +77,24 @@ test('what another agent with the old token asked to be told stays', async (t) =
   assert.ok(!noted.some((line) => line.includes('unsubscribe')));
 });
 
+test('an agent that comes to a connection which stands is heard there at once', async (t) => {
+  const { server, noted } = await noting(t);
+  const bench = await openGateway(t, { one: remote(server.url) });
+  const [moving, there] = [await bench.agent({ token: 'T1' }), await bench.agent({ token: 'T2' })];
+  await moving.request('resources/subscribe', JSON.stringify({ uri: URI }));
+  await moving.request('logging/setLevel', '{"level":"warning"}');
+  await there.request('logging/setLevel', '{"level":"error"}');
+  moving.token = 'T2';
+  await moving.call('whose');
+  await server.until(() => noted.length === 6);
+  assert.deepEqual(noted.slice(3).sort(), [
+    `T1 resources/unsubscribe ${URI}`,
+    'T2 logging/setLevel warning',
+    `T2 resources/subscribe ${URI}`,
+  ]);
+  assert.equal(server.count('initialize'), 2);
+});
+
 test('a refused token reaches its agent as the status and challenge that the server sent, and a new one works', async (t) => {
   const refused = new Set<string>();
   const { server } = await noting(t, refused);
