@@ -4,6 +4,7 @@ import type { GatewayConfig } from '../config/types.js';
 import type { Backend } from '../downstream/backend.js';
 import { startHttp } from '../downstream/http.js';
 import { serveStdio } from '../downstream/stdio.js';
+import { checkedConfig } from './checked-config.js';
 import { buildCore, type Core, type Surroundings } from './core.js';
 import { adminPages } from './health.js';
 
@@ -32,8 +33,22 @@ export interface StdioGateway extends Pick<Gateway, 'drain' | 'close' | 'killChi
   readonly done: Promise<void>;
 }
 
-/** Starts the gateway and resolves when it listens. Rejects with ListenError when the port cannot be had. */
-export async function startGateway(config: GatewayConfig, surroundings: Surroundings = {}): Promise<Gateway> {
+/** Part of `shutdownMs` that is kept for the servers' side: upstream sessions and children are ended last. */
+const CLOSING_MS = 1_000;
+
+function agentsMs({ shutdownMs }: GatewayConfig): number {
+  return Math.max(shutdownMs - CLOSING_MS, shutdownMs / 2);
+}
+
+/**
+ * Starts the gateway and resolves when it listens. Takes a configuration, checked or in the shape of `sidegate.json`.
+ * Rejects with ConfigError where a general setting is wrong, with ListenError when the port cannot be had.
+ */
+export async function startGateway(
+  given: GatewayConfig | object,
+  surroundings: Surroundings = {},
+): Promise<Gateway> {
+  const config = checkedConfig(given, surroundings);
   const core = buildCore(config, surroundings);
   const { clock, emit } = core;
   let draining = false;
@@ -59,7 +74,7 @@ export async function startGateway(config: GatewayConfig, surroundings: Surround
     get poolSize() {
       return core.pool.size;
     },
-    drain: () => end(clock.now() + config.shutdownMs),
+    drain: () => end(clock.now() + agentsMs(config)),
     close: () => end(clock.now()),
     killChildren: () => core.children.killAllChildren(),
   };
@@ -85,7 +100,7 @@ export function serveAgentOnStdio(
   return {
     done,
     async drain() {
-      await agent.drain(clock.now() + shutdownMs);
+      await agent.drain(clock.now() + agentsMs(config));
       await done;
     },
     async close() {

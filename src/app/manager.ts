@@ -11,12 +11,11 @@ import type {
 } from '@modelcontextprotocol/sdk/types.js';
 import { systemClock } from '../base/clock.js';
 import { GatewayError } from '../base/errors.js';
-import { environment } from '../config/env.js';
-import { parseConfig } from '../config/load.js';
 import type { GatewayConfig } from '../config/types.js';
 import type { Change } from '../pipeline/changes.js';
 import type { EventSink } from '../pipeline/events.js';
 import { objectOf } from './answer.js';
+import { checkedConfig } from './checked-config.js';
 import { buildCore, type Core, type Surroundings } from './core.js';
 import { Errands, type ListMethod } from './errands.js';
 import type { CallOptions, ListOptions, ManagerEvents, RequestOptions } from './manager-options.js';
@@ -48,12 +47,12 @@ export class McpManager extends EventEmitter<ManagerEvents> {
    */
   constructor(config: GatewayConfig | object, surroundings: Surroundings = {}) {
     super();
-    const { clock = systemClock, env = environment(), emit = () => {} } = surroundings;
+    const { clock = systemClock, emit = () => {} } = surroundings;
     this.#emit = (event) => {
       shielded('The sink of events', () => emit(event));
       shielded('A listener of "event"', () => this.emit('event', event));
     };
-    const checked = isChecked(config) ? config : this.#parse(config, env);
+    const checked = checkedConfig(config, { ...surroundings, emit: this.#emit });
     this.#core = buildCore(checked, { ...surroundings, emit: this.#emit });
     this.#errands = new Errands(this.#core, { clock, emit: this.#emit, maxAgents: checked.maxConnections });
     this.#core.changes.onChange((change) => this.#tell(change));
@@ -166,12 +165,6 @@ export class McpManager extends EventEmitter<ManagerEvents> {
     await closed;
   }
 
-  #parse(config: object, env: NodeJS.ProcessEnv): GatewayConfig {
-    const { config: checked, warnings } = parseConfig(config, env);
-    for (const message of warnings) this.#emit({ type: 'warning', message });
-    return checked;
-  }
-
   #tell({ reason, serverId, kinds, uri }: Change): void {
     if (reason === 'updated' && uri !== undefined)
       shielded('A listener of "resource_updated"', () => this.emit('resource_updated', { serverId, uri }));
@@ -197,10 +190,6 @@ export class McpManager extends EventEmitter<ManagerEvents> {
   #checkOpen(): void {
     if (this.#closing) throw new GatewayError('shutting_down', 'The manager was closed by `closeAll`');
   }
-}
-
-function isChecked(config: GatewayConfig | object): config is GatewayConfig {
-  return 'servers' in config && Array.isArray(config.servers) && 'disabled' in config;
 }
 
 /** Without one of the user's own, any will do: on the wire each request gets another. */

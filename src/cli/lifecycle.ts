@@ -16,9 +16,6 @@ const SIGNALS = [
   ['SIGINT', 130],
 ] as const;
 
-/** How much longer than its own limit an orderly end may take before it is cut off. */
-const LAST_GRACE_MS = 1_000;
-
 /** The first SIGTERM or SIGINT calls `gently`; the second ends the process at once, as its default would. */
 export function onStopSignal(gently: (signal: NodeJS.Signals, code: number) => void): void {
   let stopping = false;
@@ -42,7 +39,7 @@ export function untilStopped(
   return new Promise((resolve) => {
     onStopSignal((signal) => {
       logger.info({ signal }, 'stopping');
-      exitAfter(shutdownMs + LAST_GRACE_MS, EXIT_OK);
+      exitAfter(shutdownMs, EXIT_OK);
       target.drain().then(
         () => resolve(EXIT_OK),
         (failure: unknown) => {

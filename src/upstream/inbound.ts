@@ -30,18 +30,26 @@ export interface InboundDeps {
   readonly changes: ChangeBus;
   readonly clock: Clock;
   readonly emit: EventSink;
+  /** The server asks its agents for what each of them answers in its own way. */
+  readonly asksAgents: () => void;
 }
 
 /** What a server says on its own account, brought to the agents it is meant for, or to nobody. */
 export class Inbound {
   readonly #deps: InboundDeps;
   readonly #owners = new Owners();
-  readonly #questions = new Questions(this.#owners);
+  readonly #questions: Questions;
   /** By the gateway's own token. */
   readonly #lateProgress = new BoundedMap<string, LateProgress>(MAX_LATE);
 
   constructor(deps: InboundDeps) {
     this.#deps = deps;
+    this.#questions = new Questions(this.#owners, deps.clock);
+  }
+
+  /** An agent listens from now on: what the server asked it meanwhile is asked. */
+  heard(agent: Agent): void {
+    this.#questions.heard(agent);
   }
 
   /** Takes a notification or a request. Never throws. */
@@ -158,6 +166,8 @@ export class Inbound {
   #ask(connection: Connection, message: Message, origin: Pending | undefined): void {
     if (message.method === 'ping') return connection.post(result(message.id, {}));
     const to = this.#channel(connection, message, origin);
+    // Roots are remembered by the server for the whole session, whoever's they are.
+    if (!to || message.method === 'roots/list') this.#deps.asksAgents();
     if (!to) return connection.post(error(message.id, INTERNAL_ERROR, NOBODY));
     // Any of an agent's requests may wait for the answer, where the stream does not tell which.
     const within = origin?.exchange ? [origin] : requestsOf(connection, agentOf(to));

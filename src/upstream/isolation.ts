@@ -35,8 +35,18 @@ export function connectionKey(server: Sharing, agent: Agent, caller: Caller): st
   return partitionKey(server, agent, caller) + (known ? ofPrincipal(caller) : '') + declared;
 }
 
+/** Which connection an agent's request goes over where the agent has one to itself. */
+export function ownKey(server: Sharing, agent: Agent, caller: Caller): string {
+  return connectionKey(server, agent, caller) + ofSession(agent);
+}
+
+/** Whether a server may ask this agent anything: it declared a capability. */
+export function canBeAsked(agent: Agent): boolean {
+  return agent.profile.fingerprint !== '{}';
+}
+
 /** The hash, as the id itself is what a session is entered by. */
-function ofSession(agent: Agent): string {
+export function ofSession(agent: Agent): string {
   return `#session:${sha256Hex(agent.id).slice(0, 32)}`;
 }
 

@@ -24,6 +24,8 @@ export interface KeeperDeps {
   readonly profile: AgentProfile;
   /** Id of the one agent that has the connection to itself; undefined where agents share it. */
   readonly owner: string | undefined;
+  /** True where the owner counts on what the server remembers of it: the connection stands as long as the owner is there. */
+  readonly lasting: boolean;
   readonly openLink: OpenLink;
   readonly limits: RequestLimits;
   readonly connectTimeoutMs: number;
@@ -38,6 +40,8 @@ export interface KeeperDeps {
   readonly doubt: (serverId: string) => void;
   /** Makes room for a connection, at another's cost only if an agent asks for it; rejects with `at_capacity`. */
   readonly admit: (keeper: Keeper, why: Why) => Promise<void>;
+  /** The server asks its agents for what each of them answers in its own way. */
+  readonly asksAgents: () => void;
   /** Its connection is gone, or could not be made: it may be that nobody needs it any more. */
   readonly vacant: (keeper: Keeper) => void;
 }
@@ -49,6 +53,8 @@ export interface KeeperDeps {
 export class Keeper {
   readonly audience = new Audience();
   lastUsedAt: number;
+  #key: string;
+  #owner: string | undefined;
   readonly #deps: KeeperDeps;
   readonly #inbound: Inbound;
   readonly #standing: StandingConnection;
@@ -58,6 +64,8 @@ export class Keeper {
 
   constructor(deps: KeeperDeps) {
     this.#deps = deps;
+    this.#key = deps.key;
+    this.#owner = deps.owner;
     this.lastUsedAt = deps.clock.now();
     this.#inbound = new Inbound({ ...deps, audience: this.audience });
     this.#standing = new StandingConnection({
@@ -76,11 +84,17 @@ export class Keeper {
   }
 
   get key(): string {
-    return this.#deps.key;
+    return this.#key;
+  }
+
+  /** From here on one agent, so far the only one attached, has the connection to itself, under another key. */
+  claim(key: string, owner: Agent): void {
+    this.#key = key;
+    this.#owner = owner.id;
   }
 
   get owner(): string | undefined {
-    return this.#deps.owner;
+    return this.#owner;
   }
 
   /** True while it holds, or is making, a link: what the caps count. */
@@ -112,7 +126,7 @@ export class Keeper {
   }
 
   get #owned(): boolean {
-    return this.owner !== undefined && this.audience.size > 0;
+    return this.#deps.lasting && this.audience.size > 0;
   }
 
   get #inFlight(): number {
@@ -136,8 +150,9 @@ export class Keeper {
   }
 
   /** An agent holds its general stream open: the server's notifications are wanted from now on. */
-  listen(): void {
+  listen(agent: Agent): void {
     this.#touch();
+    this.#inbound.heard(agent);
     this.#standing.connect().catch(() => this.#standing.keepUp());
   }
 

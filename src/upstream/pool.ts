@@ -8,7 +8,7 @@ import { poolKeyMatches, shownPoolKey } from '../protocol/pool-key.js';
 import type { Message } from '../wire/message.js';
 import { makeRoom } from './capacity.js';
 import type { Implementation } from './handshake.js';
-import { connectionKey, partitionKey, type Sharing } from './isolation.js';
+import { canBeAsked, connectionKey, ofSession, ownKey, partitionKey, type Sharing } from './isolation.js';
 import { Keeper } from './keeper.js';
 import type { Link, LinkEvents } from './link.js';
 import { KeeperClosed } from './standing.js';
@@ -58,6 +58,8 @@ export class Pool {
   readonly #homes = new Map<string, Home>();
   /** Agents that left: what still comes in their name makes no connection. */
   readonly #left = new WeakSet<Agent>();
+  /** Servers that were found to ask their agents. */
+  readonly #askers = new Set<string>();
   readonly #resting = new Set<Keeper>();
   readonly #endings = new Set<Promise<void>>();
   #sweep: Timer | undefined;
@@ -103,7 +105,7 @@ export class Pool {
   }
 
   listen(serverId: string, agent: Agent, caller: Caller): void {
-    this.#lease(serverId, agent, caller).listen();
+    this.#lease(serverId, agent, caller).listen(agent);
   }
 
   /** The agent is gone: what it asked of servers is withdrawn, and a connection of its own is ended. */
@@ -158,17 +160,18 @@ export class Pool {
   }
 
   #keeper(server: PooledServer, agent: Agent, caller: Caller): Keeper {
-    const key = connectionKey(server, agent, caller);
+    const own = server.isolate === 'auto' && this.#askers.has(server.id) && canBeAsked(agent);
+    const key = own ? ownKey(server, agent, caller) : connectionKey(server, agent, caller);
     let keeper = this.#keepers.get(key);
     if (!keeper) {
-      keeper = this.#make(key, server, agent, caller);
+      keeper = this.#make(key, server, agent, caller, own);
       this.#keepers.set(key, keeper);
       this.#scheduleSweep();
     }
     return keeper;
   }
 
-  #make(key: string, server: PooledServer, agent: Agent, caller: Caller): Keeper {
+  #make(key: string, server: PooledServer, agent: Agent, caller: Caller, own: boolean): Keeper {
     if (this.#closed) throw new GatewayError('shutting_down', 'The gateway is shutting down');
     const token = server.takesToken ? caller.token : undefined;
     const secrets = token === undefined ? server.secrets : [...server.secrets, token];
@@ -180,7 +183,9 @@ export class Pool {
       serverId: server.id,
       shownKey: shownPoolKey(key),
       profile: agent.profile,
-      owner: server.isolate === 'session' ? agent.id : undefined,
+      owner: own || server.isolate === 'session' ? agent.id : undefined,
+      lasting: server.isolate === 'session',
+      asksAgents: () => this.#separate(server),
       openLink: (events, signal) => this.#deps.openLink(server.id, token, events, signal),
       limits: { idleMs: server.requestTimeoutMs, totalMs: server.maxRequestTimeoutMs },
       connectTimeoutMs: server.connectTimeoutMs,
@@ -191,6 +196,25 @@ export class Pool {
       },
       vacant: (keeper) => this.#release(keeper),
     });
+  }
+
+  /**
+   * A server that asks its agents, for their roots say, takes a connection for one agent's. From now on each agent that
+   * can be asked gets one of its own; where a connection has a single agent so far, it is that one's.
+   */
+  #separate({ id, isolate }: PooledServer): void {
+    if (isolate !== 'auto' || this.#askers.has(id)) return;
+    this.#askers.add(id);
+    const message = `Server "${id}" asks its agents: each that can be asked now gets a connection of its own`;
+    this.#deps.emit({ type: 'warning', serverId: id, message });
+    for (const keeper of [...this.#keepers.values()]) {
+      const only = keeper.serverId === id ? keeper.audience.only() : undefined;
+      if (!only || !canBeAsked(only)) continue;
+      this.#keepers.delete(keeper.key);
+      keeper.claim(keeper.key + ofSession(only), only);
+      this.#keepers.set(keeper.key, keeper);
+      this.#homeOf(only).own.add(keeper);
+    }
   }
 
   async #disconnect(keeper: Keeper, reason: 'idle' | 'evicted'): Promise<void> {

@@ -1,3 +1,4 @@
+import type { Clock } from '../base/clock.js';
 import { messageOf } from '../base/errors.js';
 import type { Agent, Exchange } from '../pipeline/exchange.js';
 import { INTERNAL_ERROR, METHOD_NOT_FOUND } from '../protocol/codes.js';
@@ -12,6 +13,9 @@ import { paramOf, textOf } from './rewrite.js';
 /** Questions of one server that may be open at a time: an agent that answers none must not fill the memory. */
 const MAX_OPEN = 1_000;
 
+/** A server may ask as soon as it is initialized, before its agent has had time to open a stream. */
+const PATIENCE_MS = 5_000;
+
 /** The capability that an agent must have declared before a server may ask it. */
 const CAPABILITY: Readonly<Record<string, string>> = {
   'sampling/createMessage': 'sampling',
@@ -25,11 +29,20 @@ const REQUEST_OVER = Symbol('the request that it was asked within is over');
 /** What a server asked its agents and they have not answered yet. */
 export class Questions {
   readonly #owners: Owners;
+  readonly #clock: Clock;
   /** By the server's id. */
   readonly #open = new Map<string, AbortController>();
+  /** Questions that wait for their agent's stream. */
+  readonly #waiting = new Set<{ readonly agent: Agent; readonly proceed: () => void }>();
 
-  constructor(owners: Owners) {
+  constructor(owners: Owners, clock: Clock) {
     this.#owners = owners;
+    this.#clock = clock;
+  }
+
+  /** The agent listens from now on. */
+  heard(agent: Agent): void {
+    for (const waiting of [...this.#waiting]) if (waiting.agent === agent) waiting.proceed();
   }
 
   /** Puts a question to an agent, or refuses it; `within` are the requests that may be waiting for its answer. */
@@ -74,6 +87,7 @@ export class Questions {
     only?.addEventListener('abort', requestOver, { once: true });
     try {
       const onNotification = (progress: Message) => connection.post(progress);
+      if (!('agent' in to) && !to.listening) await this.#stream(to, asked.signal);
       const answer = await to.ask(question, { signal: asked.signal, onNotification });
       this.#noteAnswer(question, answer, agentOf(to));
       connection.post({ ...answer, id: question.id, bytes: withId(answer, question.id) });
@@ -86,6 +100,22 @@ export class Questions {
       only?.removeEventListener('abort', requestOver);
       if (this.#open.get(key) === asked) this.#open.delete(key);
     }
+  }
+
+  /** Settles when the agent listens, when that takes too long, or when the question is withdrawn. */
+  #stream(agent: Agent, withdrawn: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const proceed = () => {
+        this.#waiting.delete(waiting);
+        timer.cancel();
+        withdrawn.removeEventListener('abort', proceed);
+        resolve();
+      };
+      const waiting = { agent, proceed };
+      const timer = this.#clock.after(PATIENCE_MS, proceed);
+      this.#waiting.add(waiting);
+      withdrawn.addEventListener('abort', proceed, { once: true });
+    });
   }
 
   /** An answer that names a member twice is still the agent's answer. */

@@ -46,8 +46,8 @@ test('what does not finish gets an error at the deadline', async () => {
       const pending = agent.call('x', '"q"');
       await upstream.until(() => upstream.count('tools/call') === 1);
       const drained = gateway.drain();
-      await clock.armed((delayMs) => delayMs === 10_000);
-      clock.advance(10_000);
+      await clock.armed((delayMs) => delayMs === 9_000);
+      clock.advance(9_000);
       const answer = await pending;
       assert.equal(answer.status, 503);
       assert.equal(codeOf(await answer.json()), 'shutting_down');
@@ -68,8 +68,8 @@ test('a stream that has begun gets the error in-band, as its last event', async 
       const answer = await pending;
       await answer.next();
       const drained = gateway.drain();
-      await clock.armed((delayMs) => delayMs === 10_000);
-      clock.advance(10_000);
+      await clock.armed((delayMs) => delayMs === 9_000);
+      clock.advance(9_000);
       const last = await answer.message();
       assert.equal(last?.id, 'q');
       assert.equal(codeOf(last), 'shutting_down');

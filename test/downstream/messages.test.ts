@@ -339,7 +339,7 @@ test(
       });
       socket.write(`${head}${'x'.repeat(20_000)}`);
       const [answer] = (await once(socket, 'data')) as [Buffer];
-      assert.match(answer.toString(), /^HTTP\/1\.1 413 [^]*\r\nConnection: close\r\n[^]*10000 bytes/);
+      assert.match(answer.toString(), /^HTTP\/1\.1 413 .*\r\nConnection: close\r\n.*10000 bytes/s);
       await (await open(`${gateway.url}/healthz`)).text();
       assert.equal(closed, false);
       const ended = once(socket, 'end');

@@ -164,6 +164,7 @@ test('an agent that leaves during initialize leaves no session, whether an answe
     const upstream = createServer((req, res) => {
       req.on('data', (body: Buffer) => {
         const { id } = JSON.parse(body.toString());
+        if (id === undefined) return void res.writeHead(202).end();
         release = () =>
           res.writeHead(200, JSON_TYPE).end(JSON.stringify({ jsonrpc: '2.0', id, result: RESULT }));
       });

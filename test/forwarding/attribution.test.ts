@@ -133,14 +133,17 @@ test(
     await server.until(() => server.openStreams === 1);
     server.broadcast('notifications/message', { level: 'info', data: 1 });
     assert.equal((await a.stream.message())?.params.data, 1);
-    const asked = server.askOnStream('roots/list');
-    await respond(a.agent, await a.stream.message(), { roots: [] });
-    assert.deepEqual((await asked).result, { roots: [] });
+    const asked = server.askOnStream('sampling/createMessage', { messages: [] });
+    await respond(a.agent, await a.stream.message(), { model: 'm' });
+    assert.deepEqual((await asked).result, { model: 'm' });
 
     const b = await bench.listener({ capabilities: ASKABLE });
     server.broadcast('notifications/message', { level: 'info', data: 2 });
     await bench.dropped('notifications/message');
-    assert.match((await server.askOnStream('roots/list')).error?.message ?? '', /"isolate": "session"/);
+    assert.match(
+      (await server.askOnStream('sampling/createMessage', { messages: [] })).error?.message ?? '',
+      /"isolate": "session"/,
+    );
     server.broadcast(MARKER);
     for (const { stream } of [a, b]) assert.deepEqual(await heardBefore(stream, MARKER), []);
     await b.agent.send({ method: 'DELETE' });

@@ -71,7 +71,7 @@ test('a call that does not finish in time ends with an error, is withdrawn from 
   const call = (await agent()).call('slow');
   await calling.received();
   const drained = gateway.drain();
-  clock.advance(await clock.armed((delayMs) => delayMs === 5_000));
+  clock.advance(await clock.armed((delayMs) => delayMs === 4_000));
   const { answer } = await call;
   assert.match(answer.error?.message ?? '', /shutting down/);
   await settle(drained, clock);
