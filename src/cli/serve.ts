@@ -1,5 +1,6 @@
 import { type Gateway, serveAgentOnStdio, startGateway } from '../app/gateway.js';
 import { GatewayError } from '../base/errors.js';
+import { isLoopback } from '../downstream/guard.js';
 import { ListenError } from '../downstream/listen.js';
 import { prefixOf } from '../downstream/routes.js';
 import { createLogger, type Logger, logEvent } from '../telemetry/logs.js';
@@ -30,6 +31,11 @@ export async function serve(command: Extract<Command, { name: 'serve' }>): Promi
 async function serveHttp({ config }: Loaded, logger: Logger): Promise<number> {
   const gateway = await startGateway(config, { emit: (event) => logEvent(logger, event) });
   killChildrenAtExit(gateway);
+  if (!isLoopback(config.host))
+    logger.warn(
+      { host: config.host },
+      'whoever reaches this address can use every server: agents are not authenticated',
+    );
   const stopped = untilStopped(gateway, { shutdownMs: config.shutdownMs, logger });
   announce(
     gateway,

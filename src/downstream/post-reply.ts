@@ -131,7 +131,9 @@ export class PostReply implements Reply, Due {
   }
 
   #event(bytes: Buffer): void {
-    this.#stream?.write(this.#owner.keep(this.#number, bytes));
+    // Kept whether or not anybody reads at present.
+    const frame = this.#owner.keep(this.#number, bytes);
+    this.#stream?.write(frame);
   }
 
   #settled(): void {

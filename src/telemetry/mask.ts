@@ -4,7 +4,8 @@ const MASK = '[redacted]';
 const PATTERNS: readonly (readonly [RegExp, string])[] = [
   [/\b(bearer\s+)[^\s"'\\,;]+/gi, `$1${MASK}`],
   [
-    /\b((?:authorization|cookie|api[-_]?key)(?:\\"|')?\s*[:=]\s*(?:\\"|')?)(?:(?:bearer|basic)\s+)?[^\s"'\\,;]+/gi,
+    // Behind `headers.Name:` or `env.NAME:` stands what is wrong with a configuration, never a value.
+    /(?<!\b(?:headers|env)\.[\w-]{0,64})\b((?:authorization|cookie|api[-_]?key)(?:\\"|')?\s*[:=]\s*(?:\\"|')?)(?:(?:bearer|basic)\s+)?[^\s"'\\,;]+/gi,
     `$1${MASK}`,
   ],
   [/(\/\/)[^\s/@"\\]+@/g, `$1${MASK}@`],

@@ -274,6 +274,26 @@ test('a dropped call runs on and is taken up where it was, its answer included',
   })();
 });
 
+test('what comes while an agent is away, the answer too, is there when it comes back', async () => {
+  const { release, server } = tools();
+  await withGateway({ server, config: { resumeMs: 60_000 } }, async ({ url, clock, events }) => {
+    const agent = await TestAgent.connect(url());
+    const answer = await agent.call('hold', '7');
+    await answer.next();
+    const first = await answer.next();
+    // One timer for what is kept, another one once the gateway knows that nobody reads.
+    const timers = () => clock.delays.filter((delayMs) => delayMs === 60_000).length;
+    answer.drop();
+    while (timers() < 2) await new Promise(setImmediate);
+    release.open();
+    await (await agent.call('log', '8')).rest();
+    const rest = await (await agent.listen(first?.id)).rest();
+    assert.equal(rest[0]?.params.data, 'second');
+    assert.equal(rest[1]?.id, 7);
+    assert.equal(events.filter(({ type }) => type === 'message_dropped').length, 0);
+  })();
+});
+
 test('a stream that is complete is repeated and ends; behind its end there is nothing to come back for', async () => {
   const { server } = tools();
   await withGateway({ server, config: { resumeMs: 60_000 } }, async ({ url, clock }) => {

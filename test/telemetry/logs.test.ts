@@ -83,6 +83,9 @@ describe('the mask', () => {
       'https://a.example/x?page=2',
       'a // b @ c',
       'authorization failed',
+      'mcpServers.x.headers.Authorization: variable TOKEN is not set',
+      'mcpServers.x.headers.X-Api-Key: holds what no header can carry',
+      'mcpServers.x.env.API_KEY: variable KEY is not set',
     ])
       assert.equal(maskSecrets(text).replace('[redacted]', 'of'), text);
   });
