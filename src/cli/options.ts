@@ -48,17 +48,22 @@ export function parseLine(argv: readonly string[]): ParsedLine {
   for (const token of tokens) {
     if (token.kind === 'positional') positionals.push(token.value);
     if (token.kind !== 'option') continue;
-    const name = optionName(token.name, token.rawName);
+    const name = optionName(token.name, token.rawName, positionals[0]);
     const value = givenValue(name, token.value, token.inlineValue);
     values.set(name, [...(values.get(name) ?? []), value]);
   }
   return { positionals, values, command: split < 0 ? undefined : argv.slice(split + 1) };
 }
 
-function optionName(name: string, raw: string): OptionName {
+function optionName(name: string, raw: string, before: string | undefined): OptionName {
   if (Object.hasOwn(OPTIONS, name)) return name as OptionName;
   const known = Object.keys(OPTIONS).map((option) => `--${option}`);
-  throw new UsageError(`There is no flag ${raw}${didYouMean(raw, known)}`);
+  const guess = didYouMean(raw, known);
+  const hint =
+    before === undefined || guess
+      ? guess
+      : `; a server's command goes behind --: sidegate -- ${before} ${raw} …`;
+  throw new UsageError(`There is no flag ${raw}${hint}`);
 }
 
 /** The flag's value; empty for a flag that has none. */

@@ -36,11 +36,11 @@ export function createGuard(options: GuardOptions): Guard {
   const checksHost = local || hosts.size > 0;
   return (host, origin) => {
     if (checksHost && !hostAllowed(host ?? '', hosts, local))
-      return { allowed: false, why: 'Host not allowed' };
+      return { allowed: false, why: 'This Host is not allowed; the setting `allowedHosts` adds others' };
     if (origin === undefined) return WITHOUT_ORIGIN;
     const spelled = origin.toLowerCase();
     if (!LOOPBACK_ORIGIN.test(spelled) && !origins.has(spelled))
-      return { allowed: false, why: 'Origin not allowed' };
+      return { allowed: false, why: 'This Origin is not allowed; the setting `allowedOrigins` adds others' };
     return { allowed: true, corsOrigin: origin };
   };
 }

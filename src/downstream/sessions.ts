@@ -46,7 +46,11 @@ export class Sessions {
     const longestUnused = this.#evictable();
     if (longestUnused) return this.end(longestUnused);
     const details = { serverId, retryAfterMs: RETRY_AFTER_MS };
-    throw new GatewayError('at_capacity', `${this.#limits.maxSessions} sessions are open`, details);
+    throw new GatewayError(
+      'at_capacity',
+      `${this.#limits.maxSessions} sessions are open, which is the setting maxSessions`,
+      details,
+    );
   }
 
   add(session: HttpSession): void {

@@ -27,7 +27,11 @@ export async function readRefusal(
       return peer.error('session_lost', `no longer knows the session (${status})`, { status });
     case 'unauthorized': {
       const challenge = headerOf(headers, 'www-authenticate');
-      const what = status === 401 ? 'refused the credential (401)' : 'refused access (403)';
+      const brought = Object.keys(peer.standing.headers).some(
+        (name) => name.toLowerCase() === 'authorization',
+      );
+      const credential = brought ? 'refused the credential (401)' : 'asks for a credential (401)';
+      const what = status === 401 ? credential : 'refused access (403)';
       return peer.error('unauthorized', what, { status, ...(challenge === undefined ? {} : { challenge }) });
     }
     case 'unavailable':
