@@ -59,10 +59,9 @@ function optionName(name: string, raw: string, before: string | undefined): Opti
   if (Object.hasOwn(OPTIONS, name)) return name as OptionName;
   const known = Object.keys(OPTIONS).map((option) => `--${option}`);
   const guess = didYouMean(raw, known);
+  const isCommand = before !== undefined && !/^(tools|call|check|help|version|https?:.*)$/i.test(before);
   const hint =
-    before === undefined || guess
-      ? guess
-      : `; a server's command goes behind --: sidegate -- ${before} ${raw} …`;
+    isCommand && !guess ? `; a server's command goes behind --: sidegate -- ${before} ${raw} …` : guess;
   throw new UsageError(`There is no flag ${raw}${hint}`);
 }
 

@@ -105,8 +105,8 @@ function classify(bytes: Buffer, seen: Record<string, Span | undefined>): Messag
   if (methodSpan) {
     if (result || error) fail('A message has a `method` or a `result` or an `error`, not several');
     if (bytes[methodSpan.start] !== 0x22) fail('`method` must be a string');
-    // MCP knows no positional params; servers drop such a message without a word.
-    if (params && bytes[params.start] !== 0x7b) fail('`params` must be an object');
+    const opener = params && bytes[params.start];
+    if (params && opener !== 0x7b && opener !== 0x5b) fail('`params` must be an object or an array');
     if (idSpan && !isId(id)) fail('`id` must be a string or a number');
     const method = stringAt(bytes, methodSpan.start, methodSpan.end);
     return { bytes, kind: idSpan ? 'request' : 'notification', method, id, idSpan, params, body: undefined };

@@ -82,6 +82,7 @@ describe('the command line', () => {
     assert.equal(refusal('--prot', '1'), 'There is no flag --prot (did you mean --port?)');
     assert.equal(refusal('--loglevel=info'), 'There is no flag --loglevel (did you mean --log-level?)');
     assert.equal(refusal('-x'), 'There is no flag -x');
+    assert.equal(refusal('tools', '-x'), 'There is no flag -x');
     assert.equal(
       refusal('npx', '-y', 'some-server'),
       "There is no flag -y; a server's command goes behind --: sidegate -- npx -y …",
