@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import type { Clock } from '../base/clock.js';
 import { messageOf } from '../base/errors.js';
 import type { Agent, Exchange } from '../pipeline/exchange.js';
@@ -84,7 +85,11 @@ export class Questions {
     const only = within.length === 1 ? within[0]?.failed.signal : undefined;
     const requestOver = () => asked.abort(REQUEST_OVER);
     this.#open.set(key, asked);
-    only?.addEventListener('abort', requestOver, { once: true });
+    if (only) {
+      // As many as there are questions, and each goes with its own.
+      setMaxListeners(0, only);
+      only.addEventListener('abort', requestOver, { once: true });
+    }
     try {
       const onNotification = (progress: Message) => connection.post(progress);
       if (!('agent' in to) && !to.listening) await this.#stream(to, asked.signal);
