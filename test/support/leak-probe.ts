@@ -210,8 +210,8 @@ interface Scenario {
 
 const remote = { type: 'http', url: server.url, requestTimeoutMs: 2_000_000_000 };
 const SCENARIOS: Readonly<Record<string, Scenario>> = {
-  shared: { entry: remote, agents: 2_000, rounds: 2, vanishing: true },
-  isolated: { entry: { ...remote, isolate: 'session' }, agents: 300, rounds: 2, vanishing: true },
+  shared: { entry: remote, agents: 2_000, rounds: 3, vanishing: true },
+  isolated: { entry: { ...remote, isolate: 'session' }, agents: 300, rounds: 3, vanishing: true },
   children: {
     entry: {
       command: '/bin/sh',
@@ -219,7 +219,7 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
       isolate: 'session',
     },
     agents: 100,
-    rounds: 2,
+    rounds: 3,
     vanishing: false,
   },
 };
