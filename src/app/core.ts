@@ -1,5 +1,6 @@
 import { type Clock, systemClock } from '../base/clock.js';
 import { type Random, systemRandom } from '../base/random.js';
+import { Bridge } from '../bridge/bridge.js';
 import { Doubts } from '../cache/doubts.js';
 import { cacheLayer } from '../cache/layer.js';
 import { memoryStore } from '../cache/memory.js';
@@ -30,6 +31,7 @@ export interface Surroundings {
 export interface Core {
   readonly directory: Directory;
   readonly pool: Pool;
+  readonly bridge: Bridge;
   readonly changes: ChangeBus;
   readonly children: ChildRegistry;
   readonly handle: Handler;
@@ -70,20 +72,35 @@ export function buildCore(config: GatewayConfig, surroundings: Surroundings = {}
     base.directory.get(exchange.serverId);
     return next(exchange);
   };
-  // THE ORDER OF LAYERS, outermost first. Authentication, limits, policy and aggregation come before `known`; trust and
-  // the bridge between eras come behind the cache.
-  const handle = stack([known, buildCache(base, pool)], (exchange) => pool.handle(exchange));
+  const forward: Handler = (exchange) => pool.handle(exchange);
+  const bridge = buildBridge(base, pool, forward);
+  // THE ORDER OF LAYERS, outermost first. Authentication, limits, policy and aggregation come before `known`; trust comes
+  // behind the cache.
+  const handle = stack([known, buildCache(base, pool), bridge.layer], forward);
   const { directory, changes, children, origins } = base;
   const close = async () => {
+    bridge.close();
     await pool.closeAll();
     await origins.close();
   };
-  return { directory, pool, changes, children, handle, clock, emit: base.emit, close };
+  return { directory, pool, bridge, changes, children, handle, clock, emit: base.emit, close };
 }
 
 /** A sink that fails costs nobody an answer. */
 function sinkOf({ emit }: Surroundings): EventSink {
   return emit ? (event) => shielded('The sink of events', () => emit(event)) : () => {};
+}
+
+function buildBridge(base: Base, pool: Pool, handle: Handler): Bridge {
+  const { parkMs, maxParkedCalls, maxSessions, sessionIdleMs } = base.config;
+  const servers = {
+    handle,
+    notify: pool.notify.bind(pool),
+    listen: pool.listen.bind(pool),
+    leave: pool.leave.bind(pool),
+  };
+  const bounds = { parkMs, maxParkedCalls, maxAgents: maxSessions, agentIdleMs: sessionIdleMs };
+  return new Bridge({ ...base, ...bounds, eras: pool, servers });
 }
 
 function buildPool(base: Base): Pool {

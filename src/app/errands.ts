@@ -50,7 +50,7 @@ export class Errands {
   constructor(core: Core, deps: ErrandsDeps) {
     this.#core = core;
     this.#deps = deps;
-    this.#agents = new LocalAgents(deps.maxAgents, (agent) => core.pool.leave(agent));
+    this.#agents = new LocalAgents(deps.maxAgents, (agent) => core.bridge.leave(agent));
   }
 
   request(errand: Errand, params: Params): Promise<unknown> {

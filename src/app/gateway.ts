@@ -125,11 +125,12 @@ function backendOf(core: Core): Backend {
   };
   return {
     handle: core.handle,
+    mirroredParams: async () => undefined,
     notify: (serverId, agent, caller, message) =>
-      quietly(serverId, message.method, () => core.pool.notify(serverId, agent, caller, message)),
+      quietly(serverId, message.method, () => core.bridge.notify(serverId, agent, caller, message)),
     listen: (serverId, agent, caller) =>
-      quietly(serverId, 'listen', () => core.pool.listen(serverId, agent, caller)),
-    leave: (agent) => core.pool.leave(agent),
+      quietly(serverId, 'listen', () => core.bridge.listen(serverId, agent, caller)),
+    leave: (agent) => core.bridge.leave(agent),
     serverIds: () => core.directory.ids,
   };
 }

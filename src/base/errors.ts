@@ -27,6 +27,16 @@ export type GatewayErrorCode =
   | 'agent_unreachable'
   /** The agent's message is not a valid request. */
   | 'invalid_request'
+  /** The request's params are wrong in a way that its server would not find out. */
+  | 'invalid_params'
+  /** Neither the gateway nor the server has this method. */
+  | 'method_unknown'
+  /** 2026-07-28: headers and body of a request differ, or a header is missing. */
+  | 'header_mismatch'
+  /** 2026-07-28: the request needs a client capability that its agent did not declare. */
+  | 'capability_missing'
+  /** The request declares a revision that is not spoken. */
+  | 'revision_unsupported'
   | 'cancelled'
   | 'shutting_down';
 
@@ -38,6 +48,8 @@ export interface GatewayErrorDetails {
   /** `WWW-Authenticate` header of a refused credential, to be handed on to its owner. */
   readonly challenge?: string;
   readonly retryAfterMs?: number;
+  /** More members of the JSON-RPC error's `data`, as the specification names them. */
+  readonly data?: Readonly<Record<string, unknown>>;
   readonly cause?: unknown;
 }
 

@@ -41,6 +41,7 @@ function serverOf(
     id,
     target,
     isolate: entry.isolate,
+    era: entry.era,
     toolListTtlMs: entry.toolListTtlMs,
     sharePublic: entry.sharePublic,
     connectTimeoutMs: entry.connectTimeoutMs,

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { DEFAULT_TOOLLIST_TTL_MS, MAX_TTL_MS } from '../protocol/hints.js';
-import type { GatewayConfig, Isolation } from './types.js';
+import type { EraChoice, GatewayConfig, Isolation } from './types.js';
 
 /**
  * Every default and every limit of the configuration, written once: the README's table, `.env.example` and the
@@ -19,6 +19,7 @@ export const MAX_DELAY_MS = 2 ** 31 - 1;
 
 export const LOG_LEVELS = ['silent', 'fatal', 'error', 'warn', 'info', 'debug', 'trace'] as const;
 export const ISOLATIONS: readonly Isolation[] = ['auto', 'token', 'principal', 'session'];
+export const ERAS: readonly EraChoice[] = ['auto', 'legacy', 'modern'];
 
 const NUMBER_TEXT = /^[+-]?\d{1,20}$/;
 
@@ -92,6 +93,11 @@ export const settingsSchema = z.object({
     'How long a list is kept whose server says nothing; 0 keeps none. Read anew at each listing.',
   ),
   maxTtlMs: knob(ttl(), MAX_TTL_MS, 'Longest time that any list is kept, whatever its server says.'),
+  hints: knob(
+    choice(['modern', 'always'] as const),
+    'modern',
+    'Who is told `ttlMs` and `cacheScope`: agents of 2026-07-28 (`modern`), or all (`always`).',
+  ),
   cacheMaxBytes: knob(size(1), 64 * MIB, 'Size of all cached lists together.'),
   cacheMaxEntries: knob(whole(1, 1_000_000), 10_000, 'Number of cached lists.'),
   maxConnections: knob(whole(1, 1_000_000), 256, 'Open connections to servers, all together.'),
@@ -105,6 +111,12 @@ export const settingsSchema = z.object({
     'How long a dropped stream can be resumed and its request keeps running.',
   ),
   replayMaxBytes: knob(size(0), MIB, 'Events kept of one session, for resumption.'),
+  parkMs: knob(
+    delay(),
+    5 * MINUTE,
+    'How long a call is held for an agent of 2026-07-28 that was asked for input.',
+  ),
+  maxParkedCalls: knob(whole(1, 1_000_000), 1_000, 'Calls held for their agents at one time.'),
   maxRequestBytes: knob(size(1), 16 * MIB, 'Largest request of an agent.'),
   maxAnswerBytes: knob(size(1), 128 * MIB, 'Largest single message of a server.'),
   shutdownMs: knob(whole(0, MAX_DELAY_MS), 10 * SECOND, 'Time to finish from SIGTERM to exit.'),
@@ -156,6 +168,7 @@ export const entrySchema = z.object({
   disabled: flag().optional(),
   enabled: flag().optional(),
   isolate: choice(ISOLATIONS).default('auto'),
+  era: choice(ERAS).default('auto'),
   toolListTtlMs: ttl().optional(),
   sharePublic: flag().optional(),
   connectTimeoutMs: delay().default(30 * SECOND),

@@ -22,10 +22,14 @@ export interface RemoteTarget {
 /** How far agents share one upstream connection. */
 export type Isolation = 'auto' | 'token' | 'principal' | 'session';
 
+export type EraChoice = 'auto' | 'legacy' | 'modern';
+
 export interface ServerConfig {
   readonly id: string;
   readonly target: StdioTarget | RemoteTarget;
   readonly isolate: Isolation;
+  /** Which protocol era the server is spoken to in; `auto`: each agent's own where the server speaks it. */
+  readonly era: EraChoice;
   /** TTL of lists whose server sends none; undefined: the environment's or the general one. */
   readonly toolListTtlMs: number | undefined;
   /** Whether a list claimed `public` is shared across tokens; undefined: only one fetched without a credential. */
@@ -56,6 +60,8 @@ export interface GatewayConfig {
   readonly logLevel: 'silent' | 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace';
   readonly toolListTtlMs: number;
   readonly maxTtlMs: number;
+  /** Who is given `ttlMs` and `cacheScope`: agents of the revisions that define them, or all. */
+  readonly hints: 'modern' | 'always';
   readonly cacheMaxBytes: number;
   readonly cacheMaxEntries: number;
   /** Upstream connections, all servers together. */
@@ -71,6 +77,9 @@ export interface GatewayConfig {
   readonly resumeMs: number;
   /** Kept events of one session, for resumption. */
   readonly replayMaxBytes: number;
+  /** How long a call waits for its agent to bring what the server asked. */
+  readonly parkMs: number;
+  readonly maxParkedCalls: number;
   readonly maxRequestBytes: number;
   /** One message from a server: a line of a child, a body, an event. */
   readonly maxAnswerBytes: number;

@@ -1,5 +1,14 @@
 import { GatewayError, type GatewayErrorCode } from '../base/errors.js';
-import { INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR } from '../protocol/codes.js';
+import {
+  HEADER_MISMATCH,
+  INTERNAL_ERROR,
+  INVALID_PARAMS,
+  INVALID_REQUEST,
+  METHOD_NOT_FOUND,
+  MISSING_CLIENT_CAPABILITY,
+  PARSE_ERROR,
+  UNSUPPORTED_PROTOCOL_VERSION,
+} from '../protocol/codes.js';
 import { error as errorMessage } from '../protocol/compose.js';
 import { MessageError } from '../wire/message.js';
 
@@ -19,8 +28,9 @@ interface Row {
 }
 
 /**
- * What each failure of the gateway is to a legacy agent. 200 is in-band: clients of this era take other statuses as a
- * broken transport, so they are kept for what concerns the transport.
+ * What each failure of the gateway is to an agent. 200 is in-band: clients take other statuses as a broken transport, so
+ * they are kept for what concerns the transport, and for what 2026-07-28 gives a status of its own. An agent with a
+ * session gets those of the newer revision in-band too.
  */
 const TABLE: Readonly<Record<GatewayErrorCode, Row>> = {
   server_unknown: { code: INVALID_REQUEST, status: 404 },
@@ -35,6 +45,11 @@ const TABLE: Readonly<Record<GatewayErrorCode, Row>> = {
   at_capacity: { code: INTERNAL_ERROR, status: 503 },
   agent_unreachable: { code: INTERNAL_ERROR, status: 200 },
   invalid_request: { code: INVALID_REQUEST, status: 200 },
+  invalid_params: { code: INVALID_PARAMS, status: 200 },
+  method_unknown: { code: METHOD_NOT_FOUND, status: 404 },
+  header_mismatch: { code: HEADER_MISMATCH, status: 400 },
+  capability_missing: { code: MISSING_CLIENT_CAPABILITY, status: 400 },
+  revision_unsupported: { code: UNSUPPORTED_PROTOCOL_VERSION, status: 400 },
   cancelled: { code: INTERNAL_ERROR, status: 200 },
   shutting_down: { code: INTERNAL_ERROR, status: 503 },
 };
@@ -61,7 +76,7 @@ export function failureOf(thrown: unknown, serverId: string): Failure {
       headers: {},
     };
   const row = TABLE[thrown.code];
-  const { status, retryAfterMs } = thrown.details;
+  const { status, retryAfterMs, data } = thrown.details;
   const passed = status !== undefined && PASSED_STATUS[thrown.code]?.includes(status);
   return {
     code: row.code,
@@ -71,6 +86,7 @@ export function failureOf(thrown: unknown, serverId: string): Failure {
       server: thrown.details.serverId ?? serverId,
       ...(status === undefined ? {} : { status }),
       ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+      ...data,
     },
     status: passed ? status : row.status,
     headers: headersOf(thrown, passed ? status : row.status),

@@ -1,5 +1,6 @@
 import type { GatewayErrorCode } from '../base/errors.js';
 import { concealed } from '../base/secrets.js';
+import type { Era } from '../protocol/revisions.js';
 import type { ChangeReason } from './changes.js';
 
 /**
@@ -61,13 +62,34 @@ export type GatewayEvent =
       readonly serverId: string;
       readonly sessions: number;
     }
+  /** What was found out of the protocol that a server speaks. */
+  | {
+      readonly type: 'era_found';
+      readonly serverId: string;
+      readonly era: Era;
+      readonly speaks: boolean;
+      readonly why: string;
+    }
+  /** A call waits for its agent to bring what the server asked. `parked`: how many do now. */
+  | {
+      readonly type: 'call_parked' | 'call_resumed' | 'call_expired';
+      readonly serverId: string;
+      readonly parked: number;
+    }
+  /** A tool's definition cannot be used over HTTP and was left out of the list. */
+  | {
+      readonly type: 'tool_excluded';
+      readonly serverId: string;
+      readonly tool: string;
+      readonly why: string;
+    }
   | { readonly type: 'warning'; readonly serverId?: string; readonly message: string };
 
 /** Takes an event. Must not throw and must not wait: a failing sink costs nobody an answer. */
 export type EventSink = (event: GatewayEvent) => void;
 
 /** Members of events that may hold what a server wrote. */
-const FREE_TEXT: ReadonlySet<string> = new Set(['message', 'method', 'why', 'line', 'sample']);
+const FREE_TEXT: ReadonlySet<string> = new Set(['message', 'method', 'why', 'line', 'sample', 'tool']);
 
 /** A sink for what is noticed of a server: secrets that were sent to it, and that it may send back, stand in no event. */
 export function withoutSecrets(emit: EventSink, secrets: readonly string[]): EventSink {

@@ -65,3 +65,28 @@ const REPEATABLE = new Set([
 export function isRepeatable(method: string): boolean {
   return REPEATABLE.has(method);
 }
+
+const NAME_SOURCES: ReadonlyMap<string, 'name' | 'uri' | 'taskId'> = new Map([
+  ['tools/call', 'name'],
+  ['prompts/get', 'name'],
+  ['resources/read', 'uri'],
+  ['tasks/get', 'taskId'],
+  ['tasks/update', 'taskId'],
+  ['tasks/cancel', 'taskId'],
+]);
+
+/**
+ * The member of `params` that the `Mcp-Name` header mirrors, or undefined for methods without that header.
+ * https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http#standard-request-headers
+ */
+export function nameSource(method: string): 'name' | 'uri' | 'taskId' | undefined {
+  return NAME_SOURCES.get(method);
+}
+
+/**
+ * True where a server may answer `input_required`.
+ * https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr#supported-requests
+ */
+export function mayAskForInput(method: string): boolean {
+  return method === 'tools/call' || method === 'prompts/get' || method === 'resources/read';
+}

@@ -9,6 +9,24 @@ export const ASSUMED_LEGACY_REVISION: LegacyRevision = '2025-03-26';
 /** `legacy`: sessions begun by `initialize`. `modern`: 2026-07-28 and later, every request for itself. */
 export type Era = 'legacy' | 'modern';
 
+/** Dated versions without a handshake, oldest first. */
+export const MODERN_REVISIONS = ['2026-07-28'] as const;
+export type ModernRevision = (typeof MODERN_REVISIONS)[number];
+
+export const LATEST_MODERN_REVISION: ModernRevision = '2026-07-28';
+
+/** Every revision spoken to agents, newest first: what an UnsupportedProtocolVersionError names. */
+export const SUPPORTED_REVISIONS: readonly string[] = [...LEGACY_REVISIONS, ...MODERN_REVISIONS].reverse();
+
+export function isModernRevision(version: unknown): version is ModernRevision {
+  return MODERN_REVISIONS.includes(version as ModernRevision);
+}
+
+/** Era of a revision that is spoken; anything else is never taken as newer. */
+export function eraOf(revision: string): Era {
+  return isModernRevision(revision) ? 'modern' : 'legacy';
+}
+
 export function isLegacyRevision(version: unknown): version is LegacyRevision {
   return LEGACY_REVISIONS.includes(version as LegacyRevision);
 }

@@ -39,6 +39,19 @@ export function eventLine(event: GatewayEvent): EventLine {
       return line('debug', `a session with server ${event.serverId} began`);
     case 'session_closed':
       return line('debug', `a session with server ${event.serverId} ended`);
+    case 'era_found':
+      return line(
+        'info',
+        `server ${event.serverId} ${event.speaks ? 'speaks' : 'does not speak'} the ${event.era} era: ${event.why}`,
+      );
+    case 'call_parked':
+      return line('debug', `a call to server ${event.serverId} waits for its agent's input`);
+    case 'call_resumed':
+      return line('debug', `a call to server ${event.serverId} goes on with its agent's input`);
+    case 'call_expired':
+      return line('info', `a call to server ${event.serverId} was given up: its agent brought no input`);
+    case 'tool_excluded':
+      return line('warn', `tool ${event.tool} of server ${event.serverId} is left out: ${event.why}`);
     case 'warning':
       return line('warn', event.message);
   }

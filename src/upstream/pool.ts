@@ -5,6 +5,8 @@ import type { ChangeBus } from '../pipeline/changes.js';
 import { type EventSink, withoutSecrets } from '../pipeline/events.js';
 import type { Agent, Caller, Exchange } from '../pipeline/exchange.js';
 import { poolKeyMatches, shownPoolKey } from '../protocol/pool-key.js';
+import type { Era } from '../protocol/revisions.js';
+import type { HeaderPlan } from '../protocol/tool-headers.js';
 import type { Message } from '../wire/message.js';
 import { makeRoom } from './capacity.js';
 import type { Implementation } from './handshake.js';
@@ -84,6 +86,24 @@ export class Pool {
   /** Where the lists that an agent may be given live: the pool key without what only separates connections. */
   partitionOf(serverId: string, agent: Agent, caller: Caller): string {
     return partitionKey(this.#deps.server(serverId), agent, caller);
+  }
+
+  /** The era in which agents of an era are served; undefined: not found out yet. */
+  recall(_serverId: string, era: Era): Era | undefined {
+    return era === 'legacy' ? 'legacy' : undefined;
+  }
+
+  /** Finds it out by connecting. Rejects with GatewayError where nothing tells. */
+  find(_exchange: Exchange): Promise<Era> {
+    return Promise.resolve('legacy');
+  }
+
+  /** What was found turned out wrong. */
+  forget(_serverId: string): void {}
+
+  /** How a tool's arguments are mirrored in headers, as far as its list was seen. */
+  headerPlan(_exchange: Exchange, _tool: string): HeaderPlan | undefined {
+    return undefined;
   }
 
   /** Rejects with GatewayError. */

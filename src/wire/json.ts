@@ -188,7 +188,8 @@ class ByteStack {
   }
 }
 
-function repeated(name: string, at: number): JsonError {
+/** A name that is given twice where it must not be. */
+export function repeated(name: string, at: number): JsonError {
   return new JsonError(`Member ${JSON.stringify(name.slice(0, 64))} is given twice`, at, true);
 }
 
@@ -217,7 +218,8 @@ export function forEachMember(
   });
 }
 
-function scanMembers(
+/** Calls `visit` for each member of the object at `at`, repeated names too; returns the offset just behind it. */
+export function scanMembers(
   bytes: Buffer,
   at: number,
   visit: (name: string, nameAt: number, start: number, end: number) => void,

@@ -189,6 +189,7 @@ test(
       notify: () => {},
       listen: () => {},
       leave: () => {},
+      mirroredParams: async () => undefined,
       serverIds: () => [],
     };
     await assert.rejects(startHttp(options, backend), (error) => {

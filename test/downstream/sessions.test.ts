@@ -203,6 +203,7 @@ test('a session serves the principal that began it, whatever token they bring, a
     notify: () => {},
     listen: () => {},
     leave: () => {},
+    mirroredParams: async () => undefined,
     serverIds: () => ['one'],
   };
   const authenticate = ({ headers }: IncomingMessage) => {
