@@ -7,6 +7,7 @@ import { serveStdio } from '../downstream/stdio.js';
 import { checkedConfig } from './checked-config.js';
 import { buildCore, type Core, type Surroundings } from './core.js';
 import { adminPages } from './health.js';
+import { mirroredParams } from './mirrored-params.js';
 
 /** A gateway that listens. */
 export interface Gateway {
@@ -123,9 +124,16 @@ function backendOf(core: Core): Backend {
       core.emit({ type: 'message_dropped', serverId, method, why: messageOf(failure) });
     }
   };
+  const { pool, directory, handle } = core;
+  const hasHeaders = (serverId: string) => directory.get(serverId).target.kind === 'remote';
+  const tools = {
+    handle,
+    headerPlan: pool.headerPlan.bind(pool),
+    recall: pool.recall.bind(pool),
+  };
   return {
-    handle: core.handle,
-    mirroredParams: async () => undefined,
+    handle,
+    mirroredParams: (exchange) => mirroredParams(exchange, hasHeaders, tools),
     notify: (serverId, agent, caller, message) =>
       quietly(serverId, message.method, () => core.bridge.notify(serverId, agent, caller, message)),
     listen: (serverId, agent, caller) =>
