@@ -151,7 +151,13 @@ function buildCache(base: Base, pool: Pool): Layer {
 
 function pooled(server: ServerConfig): PooledServer {
   const takesToken = server.target.kind === 'remote' && server.target.forwardAuthorization;
-  return { ...server, takesToken, secrets: secretsOf(server) };
+  const era = isSsePair(server) ? 'legacy' : server.era;
+  return { ...server, era, takesToken, secrets: secretsOf(server) };
+}
+
+/** The transport of the first revision, which knows no other era. */
+function isSsePair({ target }: ServerConfig): boolean {
+  return target.kind === 'remote' && target.transport === 'sse';
 }
 
 /** Values of configured headers, and the credentials in them. A child's environment is its own to show. */

@@ -9,6 +9,8 @@ export type GatewayErrorCode =
   | 'server_disabled'
   /** It could not be reached, started, or initialized; nothing of the request ran. */
   | 'server_unavailable'
+  /** The server does not speak the protocol era that the request was in; nothing of it ran. */
+  | 'other_era'
   /** The server no longer knows our session; nothing of the request ran. */
   | 'session_lost'
   /** The link broke while the request was under way and nobody knows whether it ran. */

@@ -59,13 +59,34 @@ export class Bridge {
   async #modern(exchange: Exchange, next: Handler): Promise<Message> {
     const { eras } = this.#deps;
     const era = eras.recall(exchange.serverId, 'modern') ?? (await eras.find(exchange));
-    return era === 'modern' ? next(exchange) : this.#toLegacy.handle(exchange, next);
+    if (era === 'legacy') return this.#toLegacy.handle(exchange, next);
+    try {
+      return await next(exchange);
+    } catch (failure) {
+      if (!this.#isOther(failure, exchange)) throw failure;
+      return this.#toLegacy.handle(exchange, next);
+    }
   }
 
   #legacy(exchange: Exchange, next: Handler): Promise<Message> {
     const { eras } = this.#deps;
-    if (eras.recall(exchange.serverId, 'legacy') === 'modern') return this.#toModern.handle(exchange, next);
+    if (eras.recall(exchange.serverId, 'legacy') === 'modern') return this.#translated(exchange, next);
     return exchange.message.method === 'initialize' ? this.#initialize(exchange, next) : next(exchange);
+  }
+
+  async #translated(exchange: Exchange, next: Handler): Promise<Message> {
+    try {
+      return await this.#toModern.handle(exchange, next);
+    } catch (failure) {
+      if (!this.#isOther(failure, exchange)) throw failure;
+      return next(exchange);
+    }
+  }
+
+  /** Whether a failure says that the server has become one of the other era; nothing ran then. */
+  #isOther(failure: unknown, { serverId, era }: Exchange): boolean {
+    if (!(failure instanceof GatewayError) || failure.code !== 'other_era') return false;
+    return this.#deps.eras.recall(serverId, era) !== 'modern';
   }
 
   /** A server that refuses `initialize` may be one that has no sessions any more. */

@@ -1,8 +1,8 @@
 import type { Clock } from '../base/clock.js';
 import { INVALID_PARAMS } from '../protocol/codes.js';
 import { toolListTtlMs } from '../protocol/hints.js';
+import { errorCodeOf } from '../wire/error-code.js';
 import type { Message } from '../wire/message.js';
-import { errorCodeOf } from './error-code.js';
 import type { TtlRules } from './freshness.js';
 import type { Generation, Generations } from './generations.js';
 import { FIRST_PAGE, variantNamed } from './list-key.js';

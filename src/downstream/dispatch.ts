@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { GatewayError, messageOf } from '../base/errors.js';
 import type { EventSink } from '../pipeline/events.js';
+import { isModernRevision } from '../protocol/revisions.js';
 import { MessageError } from '../wire/message.js';
 import type { Backend } from './backend.js';
 import { type Failure, failureOf, refusal } from './errors.js';
@@ -86,8 +87,13 @@ export class Dispatcher {
     const methods = METHODS[kind];
     const method = req.method ?? '';
     if (method === 'OPTIONS')
-      return sendEmpty(res, 204, { Allow: methods.join(', '), ...preflightHeaders(methods.join(', ')) });
+      return sendEmpty(res, 204, {
+        Allow: methods.join(', '),
+        ...preflightHeaders(methods.join(', '), req.headers['access-control-request-headers']),
+      });
     if (!methods.includes(method)) return sendFailure(res, notAllowed(methods));
+    if (method !== 'POST' && isModernRevision(req.headers['mcp-protocol-version']))
+      return sendFailure(res, notAllowed(['POST']));
     if (kind === 'sse') return this.#pair.open(req, res, serverId, prefix);
     if (kind === 'messages') return this.#pair.post(req, res, serverId, target.query.get('sessionId'));
     if (method === 'POST') return this.#streamable.post(req, res, serverId);

@@ -36,6 +36,7 @@ const TABLE: Readonly<Record<GatewayErrorCode, Row>> = {
   server_unknown: { code: INVALID_REQUEST, status: 404 },
   server_disabled: { code: INTERNAL_ERROR, status: 200 },
   server_unavailable: { code: INTERNAL_ERROR, status: 200 },
+  other_era: { code: INTERNAL_ERROR, status: 200 },
   session_lost: { code: INTERNAL_ERROR, status: 200 },
   outcome_unknown: { code: INTERNAL_ERROR, status: 200 },
   server_timeout: { code: INTERNAL_ERROR, status: 200 },
@@ -62,6 +63,7 @@ const DEFAULT_RETRY_MS = 1_000;
 const PASSED_STATUS: Partial<Record<GatewayErrorCode, readonly number[]>> = {
   unauthorized: [401, 403],
   at_capacity: [429],
+  invalid_params: [400],
 };
 
 /** How whatever was thrown is shown to an agent. What is no GatewayError may hold anything, so it is not shown. */

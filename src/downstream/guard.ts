@@ -60,12 +60,28 @@ export function corsHeaders(origin: string): Record<string, string> {
   };
 }
 
+const AGENT_HEADERS = [
+  'Accept',
+  'Authorization',
+  'Cache-Control',
+  'Content-Type',
+  'Last-Event-ID',
+  'Mcp-Method',
+  'Mcp-Name',
+  'Mcp-Protocol-Version',
+  'Mcp-Session-Id',
+];
+const MIRRORED_PARAM = /^mcp-param-[a-z0-9-]+$/i;
+
 /** What a browser asks before it sends a request with headers of its own. */
-export function preflightHeaders(methods: string): Record<string, string> {
+export function preflightHeaders(methods: string, asked = ''): Record<string, string> {
+  const names = asked.split(',').map((name) => name.trim());
   return {
     'Access-Control-Allow-Methods': methods,
-    'Access-Control-Allow-Headers':
-      'Accept, Authorization, Cache-Control, Content-Type, Last-Event-ID, Mcp-Protocol-Version, Mcp-Session-Id',
+    'Access-Control-Allow-Headers': [
+      ...AGENT_HEADERS,
+      ...names.filter((name) => MIRRORED_PARAM.test(name)),
+    ].join(', '),
     'Access-Control-Max-Age': '600',
   };
 }

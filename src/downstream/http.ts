@@ -9,6 +9,7 @@ import { DueList } from './due-list.js';
 import type { Due } from './event-stream.js';
 import type { GuardOptions } from './guard.js';
 import { hostInUrl, listen } from './listen.js';
+import { Modern } from './modern.js';
 import type { PostReply } from './post-reply.js';
 import type { ReplayLog } from './replay.js';
 import { type SessionLimits, Sessions } from './sessions.js';
@@ -77,6 +78,7 @@ class AgentListener {
   readonly #lingering: DueList<PostReply>;
   readonly #logs: DueList<ReplayLog>;
   readonly #pair: SsePair;
+  readonly #modern: Modern;
   #drained: Promise<void> | undefined;
 
   constructor(options: HttpOptions, backend: Backend) {
@@ -108,7 +110,8 @@ class AgentListener {
       touch: this.sessions.touch.bind(this.sessions),
     };
     this.#pair = new SsePair(common);
-    const streamable = new Streamable({ ...common, context });
+    this.#modern = new Modern(common);
+    const streamable = new Streamable({ ...common, context, modern: this.#modern });
     const dispatcher = new Dispatcher(options, backend, streamable, this.#pair);
     this.#server = createServer(
       { keepAliveTimeout: KEEP_SOCKET_MS, headersTimeout: READ_HEADERS_MS, requestTimeout: READ_REQUEST_MS },
@@ -133,10 +136,12 @@ class AgentListener {
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
     for (const session of this.sessions.all()) session.endGeneral();
     this.#pair.drain();
+    this.#modern.drain();
     await this.#within(closed, deadlineAt - clock.now());
     const why = new GatewayError('shutting_down', 'The gateway is shutting down');
     this.sessions.close(why);
     this.#pair.close(why);
+    this.#modern.close(why);
     await this.#within(closed, FLUSH_MS);
     this.#server.closeAllConnections();
     for (const list of [this.#slow, this.#keepAlive, this.#lingering, this.#logs]) list.close();

@@ -20,7 +20,7 @@ export function profileOf(initialize: Message): AgentProfile {
   return {
     revision: asked.startsWith('"') ? (JSON.parse(asked) as string) : LATEST_LEGACY_REVISION,
     capabilities,
-    fingerprint: canonical(JSON.parse(capabilities), 0),
+    fingerprint: fingerprintOf(capabilities),
     clientInfo: text('clientInfo'),
   };
 }
@@ -34,7 +34,11 @@ function memberOnce(bytes: Buffer, at: number, name: string) {
   }
 }
 
-/** One text for every spelling and order of the same declaration. */
+/** One text for every spelling and order of the same declaration, which is JSON text. Throws GatewayError `invalid_request`. */
+export function fingerprintOf(capabilities: string): string {
+  return canonical(JSON.parse(capabilities), 0);
+}
+
 function canonical(value: unknown, depth: number): string {
   if (depth > MAX_DEPTH) throw new GatewayError('invalid_request', '`capabilities` is nested too deep');
   if (Array.isArray(value)) return `[${value.map((item) => canonical(item, depth + 1)).join()}]`;

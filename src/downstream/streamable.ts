@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Caller } from '../pipeline/exchange.js';
-import { isLegacyRevision, LEGACY_REVISIONS } from '../protocol/revisions.js';
+import { isLegacyRevision, isModernRevision, LEGACY_REVISIONS } from '../protocol/revisions.js';
 import { accepts, EVENT_STREAM_TYPE, JSON_TYPE } from '../wire/media.js';
 import { isBatch, type Message, readMessage } from '../wire/message.js';
 import { BATCH_REVISION, readBatch } from './batch.js';
@@ -9,6 +9,8 @@ import { type Failure, refusal, sessionUnknown, shuttingDown } from './errors.js
 import type { HttpSession, StreamContext } from './http-session.js';
 import { type InitializeOptions, initialize } from './initialize.js';
 import { readJsonBody } from './json-body.js';
+import type { Modern } from './modern.js';
+import { isModern } from './modern-request.js';
 import { PostReply, type ReplyForm } from './post-reply.js';
 import { sendEmpty, sendFailure } from './respond.js';
 import type { Sessions } from './sessions.js';
@@ -17,6 +19,8 @@ export interface StreamableOptions extends InitializeOptions {
   readonly sessions: Sessions;
   readonly context: StreamContext;
   readonly authenticate: Authenticate;
+  /** Takes the messages of the modern era. */
+  readonly modern: Modern;
   readonly maxRequestBytes: number;
   /** True once no new request is taken. */
   readonly draining: () => boolean;
@@ -41,7 +45,7 @@ const BAD_REVISION = refusal(400, `Mcp-Protocol-Version must be one of ${LEGACY_
 const SECOND_STREAM = refusal(409, 'The session has an open stream already');
 
 /**
- * The Streamable HTTP endpoint of the legacy era.
+ * The Streamable HTTP endpoint: sessions of the legacy era, and the door to the modern one.
  * https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#streamable-http
  */
 export class Streamable {
@@ -64,6 +68,8 @@ export class Streamable {
     if (arrival.found?.session.revision === BATCH_REVISION && isBatch(body))
       return this.#batch(arrival, readBatch(body), accepted);
     const message = readMessage(body);
+    if (isModernRevision(req.headers['mcp-protocol-version']) || (!arrival.found && isModern(message)))
+      return this.#options.modern.take({ ...arrival, ...accepted, message, fresh: wantsFresh(req) });
     if (message.method !== 'initialize' || message.kind !== 'request')
       return this.#message(arrival, message, accepted);
     if (this.#options.draining()) return sendFailure(res, shuttingDown(serverId), message.id);

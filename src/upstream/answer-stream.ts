@@ -15,8 +15,8 @@ export interface AnswerStreamDeps {
   readonly maxAnswerBytes: number;
   readonly deliver: (message: Message, origin: string) => void;
   readonly dropped: (method: string, why: string) => void;
-  /** Asks for what the stream sends behind an event. */
-  readonly resume: (lastEventId: string, signal: AbortSignal | undefined) => Promise<Reply>;
+  /** Asks for what the stream sends behind an event; absent where streams cannot be resumed. */
+  readonly resume?: (lastEventId: string, signal: AbortSignal | undefined) => Promise<Reply>;
 }
 
 /** Attempts to resume, one after another, that brought nothing. */
@@ -50,10 +50,12 @@ export class AnswerStream {
   async follow(reply: Reply): Promise<void> {
     let broken = await this.#read(reply);
     for (let fruitless = 0; !this.#answered; ) {
-      if (this.#lastEventId === undefined || fruitless >= MAX_FRUITLESS) throw this.#unanswered(broken);
+      const { resume } = this.#deps;
+      if (!resume || this.#lastEventId === undefined || fruitless >= MAX_FRUITLESS)
+        throw this.#unanswered(broken);
       await this.#deps.peer.pause(this.#delayMs(fruitless), this.#signal);
       this.#fruitful = false;
-      broken = await this.#again(this.#lastEventId);
+      broken = await this.#again(resume, this.#lastEventId);
       fruitless = this.#fruitful ? 0 : fruitless + 1;
     }
   }
@@ -65,10 +67,13 @@ export class AnswerStream {
   }
 
   /** One attempt to resume; failures that may pass are returned, others end the request. */
-  async #again(lastEventId: string): Promise<Error | undefined> {
+  async #again(
+    resume: NonNullable<AnswerStreamDeps['resume']>,
+    lastEventId: string,
+  ): Promise<Error | undefined> {
     let reply: Reply;
     try {
-      reply = await this.#deps.resume(lastEventId, this.#signal);
+      reply = await resume(lastEventId, this.#signal);
     } catch (error) {
       if (error instanceof GatewayError && isPassing(error)) return error;
       throw error;

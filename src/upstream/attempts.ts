@@ -74,7 +74,7 @@ export class Attempts {
 /** A failure that says when the server is tried again. Waiting helps neither a refusal nor a refused credential. */
 function withDelay(failure: unknown, delayMs: number): unknown {
   if (!(failure instanceof GatewayError) || failure instanceof InitializeRefused) return failure;
-  if (failure.code === 'unauthorized') return failure;
+  if (failure.code === 'unauthorized' || failure.code === 'other_era') return failure;
   const message = `${failure.message}; it is tried again in ${delayMs} ms at the earliest`;
   return new GatewayError(failure.code, message, {
     ...failure.details,

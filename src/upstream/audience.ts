@@ -1,14 +1,7 @@
 import type { Clock } from '../base/clock.js';
 import type { Agent } from '../pipeline/exchange.js';
+import { severity } from '../protocol/log-levels.js';
 import { Notices } from './notices.js';
-
-/** RFC 5424 severities, least severe first. https://modelcontextprotocol.io/specification/2025-11-25/server/utilities/logging */
-const LEVELS = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'];
-
-/** -1 for what is no level. */
-export function severity(level: string | undefined): number {
-  return level === undefined ? -1 : LEVELS.indexOf(level);
-}
 
 /** What one agent wants to hear from a server. */
 interface Listener {

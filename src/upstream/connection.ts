@@ -1,16 +1,11 @@
 import { GatewayError, messageOf } from '../base/errors.js';
 import type { EventSink } from '../pipeline/events.js';
-import type { AgentProfile, Exchange } from '../pipeline/exchange.js';
-import { notification } from '../protocol/compose.js';
+import type { Exchange } from '../pipeline/exchange.js';
 import type { Message } from '../wire/message.js';
 import { type ConnectLimits, connectBound } from './connect-bound.js';
 import { GivenUp } from './given-up.js';
-import {
-  type Implementation,
-  initializeParams,
-  readInitializeResult,
-  type ServerFacts,
-} from './handshake.js';
+import type { Greeting } from './greeting.js';
+import type { ServerFacts } from './handshake.js';
 import type { Link, LinkEvents } from './link.js';
 import { cancellation, ownRequest, withdrawal } from './own-messages.js';
 import { Pending, type RequestLimits } from './pending.js';
@@ -18,11 +13,13 @@ import { broken, cancelled, closed, gone, timedOut, unanswered } from './request
 import { progressTokenOf, textOf, withIdAndToken } from './rewrite.js';
 
 export interface ConnectionDeps extends ConnectLimits {
-  /** What was sent to the server and must not be shown. */
-  readonly secrets: readonly string[];
+  readonly greeting: Greeting;
+  /** Until the greeting is answered over a channel that may swallow it; `connectTimeoutMs` where absent. */
+  readonly greetingMs?: number;
   readonly emit: EventSink;
   readonly limits: RequestLimits;
-  readonly us: Implementation;
+  /** HTTP headers of a message, made anew for each. */
+  readonly headersOf?: (message: Message, exchange: Exchange | undefined) => Readonly<Record<string, string>>;
   /** Takes every notification and request of the server, in order; also those that come during the handshake. */
   readonly inbound: (connection: Connection, message: Message, origin: Pending | undefined) => void;
   /** Called for each answer to an agent before anything that the server sends behind it. */
@@ -34,7 +31,7 @@ export interface ConnectionDeps extends ConnectLimits {
 export type OpenLink = (events: LinkEvents, signal: AbortSignal) => Promise<Link>;
 
 /**
- * One initialized link: gives every request an id and a progress token of its own, and brings each answer back to the
+ * One greeted link: gives every request an id and a progress token of its own, and brings each answer back to the
  * request it belongs to.
  */
 export class Connection {
@@ -44,7 +41,7 @@ export class Connection {
   #link!: Link;
   /** What came while the link was still being opened. */
   #early: (() => void)[] = [];
-  #facts!: ServerFacts;
+  #facts: ServerFacts | undefined;
   #lastId = 0;
   #over = false;
 
@@ -53,17 +50,12 @@ export class Connection {
     this.#givenUp = new GivenUp(deps.clock);
   }
 
-  /** Opens a link and does the handshake, both within `connectTimeoutMs`. */
-  static async open(
-    openLink: OpenLink,
-    profile: AgentProfile,
-    alone: boolean,
-    deps: ConnectionDeps,
-  ): Promise<Connection> {
+  /** Opens a link and greets the server, both within `connectTimeoutMs`. */
+  static async open(openLink: OpenLink, deps: ConnectionDeps): Promise<Connection> {
     const connection = new Connection(deps);
     if (deps.abandoned.aborted) throw closed(deps.serverId);
     const { signal, gaveUp, settled } = connectBound(deps);
-    const connecting = connection.#connect(openLink, profile, alone, signal);
+    const connecting = connection.#connect(openLink, signal);
     try {
       await Promise.race([connecting, gaveUp]);
       return connection;
@@ -77,16 +69,20 @@ export class Connection {
     }
   }
 
+  /** Of an open connection. */
   get facts(): ServerFacts {
-    return this.#facts;
+    return this.#facts as ServerFacts;
   }
 
   get kind(): Link['kind'] {
     return this.#link.kind;
   }
 
+  /** Requests under way; those of ours that last are not among them. */
   get inFlight(): number {
-    return this.#pending.size;
+    let lasting = 0;
+    for (const { listener } of this.#pending.values()) if (listener) lasting++;
+    return this.#pending.size - lasting;
   }
 
   /** Exchanges of agents that wait for an answer, oldest first. */
@@ -115,7 +111,8 @@ export class Connection {
     const onAbort = () => this.#cancel(pending, signal.reason);
     signal.addEventListener('abort', onAbort, { once: true });
     try {
-      this.#transmit(pending, withIdAndToken(message, pending.wireId, token, pending.wireId));
+      const sent = withIdAndToken(message, pending.wireId, token, pending.wireId);
+      this.#transmit(pending, sent, this.#deps.headersOf?.(message, exchange));
       return await pending.answer;
     } finally {
       signal.removeEventListener('abort', onAbort);
@@ -125,14 +122,40 @@ export class Connection {
   /** A request of the gateway's own. `params` is JSON text. */
   ask(method: string, params: string): Promise<Message> {
     const pending = this.#track(method, undefined, undefined);
-    this.#transmit(pending, ownRequest(pending.wireId, method, params));
+    const message = ownRequest(pending.wireId, method, params);
+    this.#transmit(pending, message, this.#deps.headersOf?.(message, undefined));
     return pending.answer;
+  }
+
+  /**
+   * A request of the gateway's own that lasts: `listener` is given what belongs to it, the promise settles with its
+   * end. `params` is JSON text. An abort of `signal` ends it.
+   */
+  async stream(
+    method: string,
+    params: string,
+    { signal, listener }: { readonly signal: AbortSignal; readonly listener: (message: Message) => void },
+  ): Promise<Message> {
+    if (signal.aborted) throw cancelled(this.#deps.serverId);
+    const pending = this.#track(method, undefined, undefined, listener);
+    const onAbort = () => this.#cancel(pending, undefined);
+    signal.addEventListener('abort', onAbort, { once: true });
+    try {
+      const message = ownRequest(pending.wireId, method, params);
+      this.#transmit(pending, message, this.#deps.headersOf?.(message, undefined));
+      return await pending.answer;
+    } finally {
+      signal.removeEventListener('abort', onAbort);
+    }
   }
 
   /** Sends a notification or a response; a failure is an event, since nobody waits for it. */
   post(message: Message): void {
     if (this.#over) return this.#dropped(message, 'the connection is closed');
-    this.#link.send(message).catch((error: unknown) => this.#dropped(message, messageOf(error)));
+    const headers = this.#deps.headersOf?.(message, undefined);
+    this.#link
+      .send(message, undefined, headers)
+      .catch((error: unknown) => this.#dropped(message, messageOf(error)));
   }
 
   async close(): Promise<void> {
@@ -140,21 +163,12 @@ export class Connection {
     await (this.#link as Link | undefined)?.close();
   }
 
-  async #connect(
-    openLink: OpenLink,
-    profile: AgentProfile,
-    alone: boolean,
-    signal: AbortSignal,
-  ): Promise<void> {
+  async #connect(openLink: OpenLink, signal: AbortSignal): Promise<void> {
     const link = await openLink(this.#events(), signal);
     if (signal.aborted) return link.close();
     this.#link = link;
     for (const receive of this.#early.splice(0)) receive();
-    const params = initializeParams(profile, this.#deps.us, alone);
-    const { serverId, secrets } = this.#deps;
-    this.#facts = readInitializeResult(serverId, await this.ask('initialize', params), secrets);
-    await link.send(notification('notifications/initialized'));
-    link.established(this.#facts.revision);
+    this.#facts = await this.#deps.greeting.greet(link, (method, params) => this.ask(method, params));
   }
 
   #events(): LinkEvents {
@@ -177,23 +191,33 @@ export class Connection {
     };
   }
 
-  #track(method: string, exchange: Exchange | undefined, progressToken: string | undefined): Pending {
+  #track(
+    method: string,
+    exchange: Exchange | undefined,
+    progressToken: string | undefined,
+    listener?: (message: Message) => void,
+  ): Pending {
     const wireId = String(++this.#lastId);
-    const { clock, limits, connectTimeoutMs } = this.#deps;
-    const handshake = { idleMs: connectTimeoutMs, totalMs: connectTimeoutMs };
+    const { clock, limits } = this.#deps;
     const pending = new Pending(
-      { wireId, method, exchange, progressToken },
+      { wireId, method, exchange, progressToken, ...(listener ? { listener } : {}) },
       clock,
-      method === 'initialize' && !exchange ? handshake : limits,
+      listener ? undefined : this.#facts ? limits : this.#greetingLimits(),
       (late, elapsedMs) => this.#late(late, elapsedMs),
     );
     this.#pending.set(wireId, pending);
     return pending;
   }
 
-  #transmit(pending: Pending, message: Message): void {
+  #greetingLimits(): RequestLimits {
+    const { connectTimeoutMs, greetingMs = connectTimeoutMs } = this.#deps;
+    const ms = this.#link.kind === 'http' ? connectTimeoutMs : Math.min(greetingMs, connectTimeoutMs);
+    return { idleMs: ms, totalMs: ms };
+  }
+
+  #transmit(pending: Pending, message: Message, headers: Readonly<Record<string, string>> | undefined): void {
     if (this.#over) return this.#fail(pending, gone(this.#deps.serverId));
-    this.#link.send(message, pending.failed.signal).then(
+    this.#link.send(message, pending.failed.signal, headers).then(
       () => {
         if (this.#link.kind === 'http' && !pending.settled)
           this.#fail(pending, unanswered(this.#deps.serverId, pending.method));
@@ -225,13 +249,15 @@ export class Connection {
 
   #late(pending: Pending, elapsedMs: number): void {
     const failure = timedOut(this.#deps.serverId, pending.method, elapsedMs);
-    if (pending.method === 'initialize') return this.#fail(pending, failure);
+    // A greeting cannot be taken back.
+    if (!this.#facts) return this.#fail(pending, failure);
     this.#giveUp(pending, withdrawal(pending.wireId, 'Time-out'), failure);
   }
 
   #giveUp(pending: Pending, told: Message, failure: GatewayError): void {
     if (pending.exchange) this.#givenUp.note(pending.wireId, pending.exchange.agent.id);
-    this.post(told);
+    // Over HTTP the end of its stream is what a modern server takes as the cancellation.
+    if (this.#deps.greeting.era === 'legacy' || this.#link.kind !== 'http') this.post(told);
     this.#fail(pending, failure);
   }
 

@@ -33,7 +33,7 @@ export function initializeParams(profile: AgentProfile, us: Implementation, alon
   return `{"protocolVersion":"${LATEST_LEGACY_REVISION}","capabilities":${profile.capabilities},"clientInfo":${clientInfo}}`;
 }
 
-/** What the gateway must know of an InitializeResult. */
+/** What the gateway must know of an InitializeResult or a DiscoverResult. */
 export interface ServerFacts {
   /** The server's own bytes; the id in them is ours. */
   readonly answer: Message;
@@ -64,9 +64,16 @@ export function readInitializeResult(
     answer,
     revision,
     resultText: answer.bytes.toString('utf8', body.start, body.end),
+    ...listsAnnounced(answer, body.start),
+  };
+}
+
+/** Reads which changes a result's `capabilities` announce; `at` is the result's offset. */
+export function listsAnnounced({ bytes }: Message, at: number): Pick<ServerFacts, 'announces'> {
+  return {
     announces(list) {
-      const span = member(answer.bytes, body.start, 'capabilities', list, 'listChanged');
-      return span !== undefined && answer.bytes.toString('latin1', span.start, span.end) === 'true';
+      const span = member(bytes, at, 'capabilities', list, 'listChanged');
+      return span !== undefined && bytes.toString('latin1', span.start, span.end) === 'true';
     },
   };
 }

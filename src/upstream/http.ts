@@ -33,6 +33,7 @@ export interface HttpLinkDeps {
 
 const CLOSE_TIMEOUT_MS = 2_000;
 const LOSS_GRACE_MS = 2_000;
+const NO_HEADERS = {};
 /** The first revision with the `MCP-Protocol-Version` header. */
 const VERSION_HEADER_SINCE = '2025-06-18';
 
@@ -56,8 +57,12 @@ export class HttpLink implements Link {
     this.#deps = deps;
   }
 
-  send(message: Message, signal?: AbortSignal): Promise<void> {
-    const sent = this.#send(message, signal);
+  send(
+    message: Message,
+    signal?: AbortSignal,
+    headers: Readonly<Record<string, string>> = NO_HEADERS,
+  ): Promise<void> {
+    const sent = this.#send(message, signal, headers);
     const settled = () => void this.#sends.delete(sent);
     this.#sends.add(sent);
     sent.then(settled, settled);
@@ -126,7 +131,11 @@ export class HttpLink implements Link {
     if (!this.#closing) events.closed(error);
   }
 
-  async #send(message: Message, signal: AbortSignal | undefined): Promise<void> {
+  async #send(
+    message: Message,
+    signal: AbortSignal | undefined,
+    headers: Readonly<Record<string, string>>,
+  ): Promise<void> {
     const { peer, clock, acceptTimeoutMs } = this.#deps;
     if (this.#lost) throw this.#lost;
     if (this.#closing) throw peer.error('server_unavailable', 'is no longer connected');
@@ -137,6 +146,7 @@ export class HttpLink implements Link {
         ...this.#sessionHeaders(),
         'content-type': JSON_TYPE,
         accept: `${JSON_TYPE}, ${EVENT_STREAM_TYPE}`,
+        ...headers,
       },
       body: message.bytes,
       repeatable: isRequest && isRepeatable(message.method),
@@ -184,7 +194,13 @@ export class HttpLink implements Link {
           maxAnswerBytes,
           deliver: (related, origin) => this.#deliver(related, origin),
           dropped: (method, why) => this.#dropped(method, why),
-          resume: (lastEventId, resumeSignal) => this.#openStream(lastEventId, resumeSignal),
+          // Streams of the modern era end with their connection.
+          ...(this.#revision === undefined && message.method !== 'initialize'
+            ? {}
+            : {
+                resume: (lastEventId: string, resumeSignal: AbortSignal | undefined) =>
+                  this.#openStream(lastEventId, resumeSignal),
+              }),
         },
         message,
         signal,

@@ -35,6 +35,14 @@ export function connectionKey(server: Sharing, agent: Agent, caller: Caller): st
   return partitionKey(server, agent, caller) + (known ? ofPrincipal(caller) : '') + declared;
 }
 
+/**
+ * The same on a modern server. What an agent offers travels with each request, and nothing is remembered between two, so
+ * that neither separates agents.
+ */
+export function modernKey(server: Sharing, agent: Agent, caller: Caller): string {
+  return `${partitionKey(server, agent, caller)}#modern`;
+}
+
 /** Which connection an agent's request goes over where the agent has one to itself. */
 export function ownKey(server: Sharing, agent: Agent, caller: Caller): string {
   return connectionKey(server, agent, caller) + ofSession(agent);

@@ -9,6 +9,7 @@ import { Audience } from './audience.js';
 import { Connection, type OpenLink } from './connection.js';
 import { type Implementation, InitializeRefused, type ServerFacts } from './handshake.js';
 import { Inbound } from './inbound.js';
+import { legacyGreeting } from './legacy-greeting.js';
 import type { RequestLimits } from './pending.js';
 import { mayRepeat } from './repeat.js';
 import { answerLocally, type SharedState } from './shared-state.js';
@@ -42,6 +43,8 @@ export interface KeeperDeps {
   readonly admit: (keeper: Keeper, why: Why) => Promise<void>;
   /** The server asks its agents for what each of them answers in its own way. */
   readonly asksAgents: () => void;
+  /** The server answered `initialize`. */
+  readonly initialized: () => void;
   /** Its connection is gone, or could not be made: it may be that nobody needs it any more. */
   readonly vacant: (keeper: Keeper) => void;
 }
@@ -242,9 +245,10 @@ export class Keeper {
     abandoned: AbortSignal,
     closed: (connection: Connection, error: GatewayError) => void,
   ): Promise<Connection> {
-    const { openLink, profile } = this.#deps;
-    return Connection.open(openLink, profile, this.owner !== undefined, {
+    const { openLink } = this.#deps;
+    return Connection.open(openLink, {
       ...this.#deps,
+      greeting: legacyGreeting({ ...this.#deps, alone: this.owner !== undefined }),
       abandoned,
       closed,
       inbound: (connection, message, origin) => this.#inbound.take(connection, message, origin),
@@ -257,6 +261,7 @@ export class Keeper {
     const before = this.#facts?.known.resultText;
     this.#facts = { known: facts, at: this.#deps.clock.now() };
     this.#refused = false;
+    this.#deps.initialized();
     const level = this.audience.level();
     if (level !== undefined) this.#tell('logging/setLevel', { level });
     for (const uri of this.audience.watched()) this.#tell('resources/subscribe', { uri });

@@ -24,9 +24,10 @@ export interface Link {
    * Sends one message. For a request over HTTP it settles when the request's own stream has ended; elsewhere when the
    * message is written. Rejects with GatewayError when the message was not delivered, or when its stream ended without
    * the response: `session_lost`, `server_unavailable` and `unauthorized` mean that it did not run, `outcome_unknown`
-   * that nobody can tell. An abort of `signal` ends the wait and frees the stream; it tells the server nothing.
+   * that nobody can tell. An abort of `signal` ends the wait and frees the stream; it tells the server nothing, unless the
+   * end of a stream is what it takes as a cancellation. `headers` go along over HTTP; other links have no use for them.
    */
-  send(message: Message, signal?: AbortSignal): Promise<void>;
+  send(message: Message, signal?: AbortSignal, headers?: Readonly<Record<string, string>>): Promise<void>;
   /** The handshake is done: from here on the negotiated revision is stated, and a shared stream is held if there is one. */
   established(revision: string): void;
   /** Ends the upstream session or child. Never rejects, and is done within its own bounds. */

@@ -18,6 +18,8 @@ export class Pending {
   readonly exchange: Exchange | undefined;
   /** JSON text of the agent's own progress token, if it gave one. */
   readonly progressToken: string | undefined;
+  /** Takes what the server sends before the answer of a request of the gateway's own. */
+  readonly listener: ((message: Message) => void) | undefined;
   readonly answer: Promise<Message>;
   /** Aborted when the request ends without an answer: frees its stream and withdraws what the server asked in it. */
   readonly failed = new AbortController();
@@ -29,7 +31,6 @@ export class Pending {
   #aliveAt: number;
   readonly #startedAt: number;
   readonly #clock: Clock;
-  readonly #limits: RequestLimits;
 
   constructor(
     request: {
@@ -37,23 +38,25 @@ export class Pending {
       method: string;
       exchange: Exchange | undefined;
       progressToken: string | undefined;
+      listener?: (message: Message) => void;
     },
     clock: Clock,
-    limits: RequestLimits,
+    /** Undefined: it may last for ever. */
+    limits: RequestLimits | undefined,
     onTimeout: (pending: Pending, elapsedMs: number) => void,
   ) {
     this.wireId = request.wireId;
     this.method = request.method;
     this.exchange = request.exchange;
     this.progressToken = request.progressToken;
+    this.listener = request.listener;
     this.#clock = clock;
-    this.#limits = limits;
     this.#startedAt = this.#aliveAt = clock.now();
     this.answer = new Promise((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;
     });
-    this.#arm(onTimeout);
+    if (limits) this.#arm(limits, onTimeout);
   }
 
   resolve(message: Message): void {
@@ -85,11 +88,11 @@ export class Pending {
     return true;
   }
 
-  #arm(onTimeout: (pending: Pending, elapsedMs: number) => void): void {
+  #arm(limits: RequestLimits, onTimeout: (pending: Pending, elapsedMs: number) => void): void {
     const now = this.#clock.now();
-    const idleUntil = (this.#asking > 0 ? now : this.#aliveAt) + this.#limits.idleMs;
-    const until = Math.min(idleUntil, this.#startedAt + this.#limits.totalMs);
+    const idleUntil = (this.#asking > 0 ? now : this.#aliveAt) + limits.idleMs;
+    const until = Math.min(idleUntil, this.#startedAt + limits.totalMs);
     if (now >= until) return onTimeout(this, now - this.#startedAt);
-    this.#timer = this.#clock.after(until - now, () => this.#arm(onTimeout));
+    this.#timer = this.#clock.after(until - now, () => this.#arm(limits, onTimeout));
   }
 }

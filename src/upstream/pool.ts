@@ -5,20 +5,34 @@ import type { ChangeBus } from '../pipeline/changes.js';
 import { type EventSink, withoutSecrets } from '../pipeline/events.js';
 import type { Agent, Caller, Exchange } from '../pipeline/exchange.js';
 import { poolKeyMatches, shownPoolKey } from '../protocol/pool-key.js';
-import type { Era } from '../protocol/revisions.js';
+import { type Era, eraOf } from '../protocol/revisions.js';
 import type { HeaderPlan } from '../protocol/tool-headers.js';
 import type { Message } from '../wire/message.js';
 import { makeRoom } from './capacity.js';
+import { Eras } from './eras.js';
 import type { Implementation } from './handshake.js';
-import { canBeAsked, connectionKey, ofSession, ownKey, partitionKey, type Sharing } from './isolation.js';
+import {
+  canBeAsked,
+  connectionKey,
+  modernKey,
+  ofSession,
+  ownKey,
+  partitionKey,
+  type Sharing,
+} from './isolation.js';
 import { Keeper } from './keeper.js';
 import type { Link, LinkEvents } from './link.js';
-import { KeeperClosed } from './standing.js';
+import { OtherEra } from './modern-greeting.js';
+import { audienceOf, ModernKeeper } from './modern-keeper.js';
+import { KeeperClosed, type Why } from './standing.js';
+import { ToolPlans } from './tool-plans.js';
 
 /** What the pool must know of a configured server. */
 export interface PooledServer extends Sharing {
   /** What is sent to it whoever asks, and must not be shown. */
   readonly secrets: readonly string[];
+  /** Which era it is spoken to in; `auto`: each agent's own where the server speaks it. */
+  readonly era: Era | 'auto';
   readonly connectTimeoutMs: number;
   readonly requestTimeoutMs: number;
   readonly maxRequestTimeoutMs: number;
@@ -56,19 +70,26 @@ const MAX_RESTING = 100;
 /** All upstream connections, one keeper for each pool key. */
 export class Pool {
   readonly #deps: PoolDeps;
-  readonly #keepers = new Map<string, Keeper>();
+  readonly #keepers = new Map<string, Keeper | ModernKeeper>();
   readonly #homes = new Map<string, Home>();
   /** Agents that left: what still comes in their name makes no connection. */
   readonly #left = new WeakSet<Agent>();
   /** Servers that were found to ask their agents. */
   readonly #askers = new Set<string>();
-  readonly #resting = new Set<Keeper>();
+  readonly #resting = new Set<Keeper | ModernKeeper>();
+  readonly #eras: Eras;
+  readonly #plans: ToolPlans;
   readonly #endings = new Set<Promise<void>>();
   #sweep: Timer | undefined;
   #closed = false;
 
   constructor(deps: PoolDeps) {
     this.#deps = deps;
+    this.#eras = new Eras(deps.clock, deps.emit);
+    this.#plans = new ToolPlans(deps.emit);
+    deps.changes.onChange(({ serverId, kinds }) => {
+      if (kinds.length === 0 || kinds.includes('tools')) this.#plans.forget(serverId);
+    });
   }
 
   /** Connections that stand or are being made. */
@@ -89,28 +110,50 @@ export class Pool {
   }
 
   /** The era in which agents of an era are served; undefined: not found out yet. */
-  recall(_serverId: string, era: Era): Era | undefined {
-    return era === 'legacy' ? 'legacy' : undefined;
+  recall(serverId: string, era: Era): Era | undefined {
+    const pinned = this.#deps.server(serverId).era;
+    if (pinned !== 'auto') return pinned;
+    const modern = this.#eras.speaks(serverId, 'modern');
+    if (era === 'legacy')
+      return modern && this.#eras.speaks(serverId, 'legacy') === false ? 'modern' : 'legacy';
+    return modern === undefined ? undefined : modern ? 'modern' : 'legacy';
   }
 
-  /** Finds it out by connecting. Rejects with GatewayError where nothing tells. */
-  find(_exchange: Exchange): Promise<Era> {
-    return Promise.resolve('legacy');
+  /**
+   * Finds out by connecting whether a server speaks the modern era. For a legacy agent: after its `initialize` was
+   * refused. Rejects with GatewayError where nothing tells.
+   */
+  async find(exchange: Exchange): Promise<Era> {
+    const { serverId, agent, caller, era } = exchange;
+    try {
+      await this.#modern(serverId, agent, caller).ready();
+    } catch (failure) {
+      if (!(failure instanceof OtherEra)) throw failure;
+      this.#eras.note(serverId, 'modern', false, failure.message, failure.evidence !== undefined);
+      return 'legacy';
+    }
+    this.#eras.note(serverId, 'modern', true, 'it answered server/discover');
+    if (era === 'legacy') this.#eras.note(serverId, 'legacy', false, 'it refused initialize');
+    return 'modern';
   }
 
   /** What was found turned out wrong. */
-  forget(_serverId: string): void {}
+  forget(serverId: string): void {
+    this.#eras.forget(serverId);
+  }
 
   /** How a tool's arguments are mirrored in headers, as far as its list was seen. */
-  headerPlan(_exchange: Exchange, _tool: string): HeaderPlan | undefined {
-    return undefined;
+  headerPlan({ serverId, agent, caller }: Exchange, tool: string): HeaderPlan | undefined {
+    const key = modernKey(this.#deps.server(serverId), agent, caller);
+    return this.#plans.find(serverId, audienceOf(key, agent.profile), tool);
   }
 
   /** Rejects with GatewayError. */
   async handle(exchange: Exchange): Promise<Message> {
-    const { serverId, agent, caller } = exchange;
+    const { serverId, agent, caller, era } = exchange;
     for (;;) {
       try {
+        if (era === 'modern') return await this.#handleModern(exchange);
         return await this.#lease(serverId, agent, caller).handle(exchange);
       } catch (failure) {
         // It did not run, or may run again: a new connection takes it over.
@@ -121,7 +164,8 @@ export class Pool {
   }
 
   notify(serverId: string, agent: Agent, caller: Caller, message: Message): void {
-    this.#lease(serverId, agent, caller).notify(message);
+    if (eraOf(agent.profile.revision) === 'modern') this.#modern(serverId, agent, caller).notify(message);
+    else this.#lease(serverId, agent, caller).notify(message);
   }
 
   listen(serverId: string, agent: Agent, caller: Caller): void {
@@ -170,6 +214,34 @@ export class Pool {
     return keeper;
   }
 
+  /** A request that was answered as the other era does, did not run: who the server is, is found out anew. */
+  async #handleModern(exchange: Exchange): Promise<Message> {
+    const { serverId, agent, caller } = exchange;
+    try {
+      return await this.#modern(serverId, agent, caller).handle(exchange);
+    } catch (failure) {
+      if (!(failure instanceof OtherEra)) throw failure;
+      this.#eras.forget(serverId);
+      if ((await this.find(exchange)) === 'legacy' || !failure.evidence) throw failure;
+      if (failure.evidence instanceof GatewayError) throw failure.evidence;
+      return failure.evidence;
+    }
+  }
+
+  #modern(serverId: string, agent: Agent, caller: Caller): ModernKeeper {
+    const server = this.#deps.server(serverId);
+    const key = modernKey(server, agent, caller);
+    const known = this.#keepers.get(key) as ModernKeeper | undefined;
+    if (known) {
+      this.#resting.delete(known);
+      return known;
+    }
+    const keeper = this.#makeModern(key, server, caller);
+    this.#keepers.set(key, keeper);
+    this.#scheduleSweep();
+    return keeper;
+  }
+
   #homeOf(agent: Agent): Home {
     let home = this.#homes.get(agent.id);
     if (!home) {
@@ -182,7 +254,7 @@ export class Pool {
   #keeper(server: PooledServer, agent: Agent, caller: Caller): Keeper {
     const own = server.isolate === 'auto' && this.#askers.has(server.id) && canBeAsked(agent);
     const key = own ? ownKey(server, agent, caller) : connectionKey(server, agent, caller);
-    let keeper = this.#keepers.get(key);
+    let keeper = this.#keepers.get(key) as Keeper | undefined;
     if (!keeper) {
       keeper = this.#make(key, server, agent, caller, own);
       this.#keepers.set(key, keeper);
@@ -192,30 +264,43 @@ export class Pool {
   }
 
   #make(key: string, server: PooledServer, agent: Agent, caller: Caller, own: boolean): Keeper {
+    return new Keeper({
+      ...this.#common(key, server, caller),
+      profile: agent.profile,
+      owner: own || server.isolate === 'session' ? agent.id : undefined,
+      lasting: server.isolate === 'session',
+      asksAgents: () => this.#separate(server),
+      initialized: () => this.#eras.confirmLegacy(server.id),
+    });
+  }
+
+  #makeModern(key: string, server: PooledServer, caller: Caller): ModernKeeper {
+    return new ModernKeeper({ ...this.#common(key, server, caller), plans: this.#plans });
+  }
+
+  /** What keepers of both eras need. */
+  #common(key: string, server: PooledServer, caller: Caller) {
     if (this.#closed) throw new GatewayError('shutting_down', 'The gateway is shutting down');
     const token = server.takesToken ? caller.token : undefined;
     const secrets = token === undefined ? server.secrets : [...server.secrets, token];
-    return new Keeper({
+    return {
       ...this.#deps,
       emit: withoutSecrets(this.#deps.emit, secrets),
       secrets,
       key,
       serverId: server.id,
       shownKey: shownPoolKey(key),
-      profile: agent.profile,
-      owner: own || server.isolate === 'session' ? agent.id : undefined,
-      lasting: server.isolate === 'session',
-      asksAgents: () => this.#separate(server),
-      openLink: (events, signal) => this.#deps.openLink(server.id, token, events, signal),
+      openLink: (events: LinkEvents, signal: AbortSignal) =>
+        this.#deps.openLink(server.id, token, events, signal),
       limits: { idleMs: server.requestTimeoutMs, totalMs: server.maxRequestTimeoutMs },
       connectTimeoutMs: server.connectTimeoutMs,
-      admit: async (keeper, why) => {
+      admit: async (keeper: Keeper | ModernKeeper, why: Why) => {
         const caps = { ofServer: server.maxConnections, overall: this.#deps.maxConnections };
         const victim = makeRoom(keeper, [...this.#keepers.values()], caps, why);
         if (victim) await this.#disconnect(victim, 'evicted');
       },
-      vacant: (keeper) => this.#release(keeper),
-    });
+      vacant: (keeper: Keeper | ModernKeeper) => this.#release(keeper),
+    };
   }
 
   /**
@@ -228,6 +313,7 @@ export class Pool {
     const message = `Server "${id}" asks its agents: each that can be asked now gets a connection of its own`;
     this.#deps.emit({ type: 'warning', serverId: id, message });
     for (const keeper of [...this.#keepers.values()]) {
+      if (keeper instanceof ModernKeeper) continue;
       const only = keeper.serverId === id ? keeper.audience.only() : undefined;
       if (!only || !canBeAsked(only)) continue;
       this.#keepers.delete(keeper.key);
@@ -237,14 +323,14 @@ export class Pool {
     }
   }
 
-  async #disconnect(keeper: Keeper, reason: 'idle' | 'evicted'): Promise<void> {
+  async #disconnect(keeper: Keeper | ModernKeeper, reason: 'idle' | 'evicted'): Promise<void> {
     const ended = this.#track(keeper.disconnect(reason));
     this.#release(keeper);
     await ended;
   }
 
   /** Forgets a keeper that holds nothing any more; a few are kept as long as they know when to try again. */
-  #release(keeper: Keeper): void {
+  #release(keeper: Keeper | ModernKeeper): void {
     if (keeper.needed || this.#keepers.get(keeper.key) !== keeper) return;
     if (!keeper.resting) return void this.#remove(keeper);
     this.#resting.add(keeper);
@@ -252,7 +338,7 @@ export class Pool {
     if (oldest && this.#resting.size > MAX_RESTING) void this.#remove(oldest);
   }
 
-  #remove(keeper: Keeper): Promise<void> {
+  #remove(keeper: Keeper | ModernKeeper): Promise<void> {
     if (this.#keepers.get(keeper.key) === keeper) this.#keepers.delete(keeper.key);
     this.#resting.delete(keeper);
     if (keeper.owner !== undefined) this.#homes.get(keeper.owner)?.own.delete(keeper);

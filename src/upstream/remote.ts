@@ -149,8 +149,12 @@ class AutoLink implements Link {
     return this.#current.kind;
   }
 
-  async send(message: Message, signal?: AbortSignal): Promise<void> {
-    await this.#current.send(message, signal);
+  async send(
+    message: Message,
+    signal?: AbortSignal,
+    headers?: Readonly<Record<string, string>>,
+  ): Promise<void> {
+    await this.#current.send(message, signal, headers);
     if (message.method === 'initialize' && !this.#pair) this.#remote.remember('http');
   }
 

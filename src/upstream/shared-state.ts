@@ -2,9 +2,10 @@ import { GatewayError } from '../base/errors.js';
 import type { Exchange } from '../pipeline/exchange.js';
 import { INVALID_PARAMS } from '../protocol/codes.js';
 import { error, result } from '../protocol/compose.js';
+import { severity } from '../protocol/log-levels.js';
 import { type Edit, items, JsonError, member, splice, valueAt } from '../wire/json.js';
 import type { Message } from '../wire/message.js';
-import { type Audience, severity } from './audience.js';
+import type { Audience } from './audience.js';
 import { stringParam } from './rewrite.js';
 
 /** What a server keeps for a connection though every agent on it wants its own: subscriptions, log level, tasks. */

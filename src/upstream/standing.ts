@@ -180,7 +180,8 @@ export class StandingConnection {
     const retryInMs = this.#attempts.failed(failure);
     const code = failure instanceof GatewayError ? failure.code : 'server_unavailable';
     const message = messageOf(failure);
-    emit({ type: 'server_connect_failed', serverId, pool: shownKey, code, message, retryInMs });
+    if (code !== 'other_era')
+      emit({ type: 'server_connect_failed', serverId, pool: shownKey, code, message, retryInMs });
     return this.#attempts.refusal();
   }
 
