@@ -124,8 +124,7 @@ function backendOf(core: Core): Backend {
       core.emit({ type: 'message_dropped', serverId, method, why: messageOf(failure) });
     }
   };
-  const { pool, directory, handle } = core;
-  const hasHeaders = (serverId: string) => directory.get(serverId).target.kind === 'remote';
+  const { pool, handle } = core;
   const tools = {
     handle,
     headerPlan: pool.headerPlan.bind(pool),
@@ -133,7 +132,7 @@ function backendOf(core: Core): Backend {
   };
   return {
     handle,
-    mirroredParams: (exchange) => mirroredParams(exchange, hasHeaders, tools),
+    mirroredParams: (exchange) => mirroredParams(exchange, tools),
     notify: (serverId, agent, caller, message) =>
       quietly(serverId, message.method, () => core.bridge.notify(serverId, agent, caller, message)),
     listen: (serverId, agent, caller) =>

@@ -14,18 +14,14 @@ export interface ToolKnowledge {
 }
 
 /**
- * How the arguments of a call are mirrored in headers. Where nothing is known of the tool, and its server has such
- * headers, the list is asked for, most likely of the cache. Never rejects.
+ * How the arguments of a call are mirrored in headers. Where nothing is known of the tool, the list is asked for, most
+ * likely of the cache; servers of the legacy era have no such headers. Never rejects.
  */
-export async function mirroredParams(
-  call: Exchange,
-  hasHeaders: (serverId: string) => boolean,
-  tools: ToolKnowledge,
-): Promise<HeaderPlan | undefined> {
+export async function mirroredParams(call: Exchange, tools: ToolKnowledge): Promise<HeaderPlan | undefined> {
   const tool = nameOf(call.message);
   if (tool === undefined) return undefined;
   const known = tools.headerPlan(call, tool);
-  if (known || !hasHeaders(call.serverId) || tools.recall(call.serverId, 'modern') !== 'modern') return known;
+  if (known || tools.recall(call.serverId, 'modern') !== 'modern') return known;
   try {
     await tools.handle(listing(call));
   } catch (failure) {

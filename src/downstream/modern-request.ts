@@ -12,7 +12,7 @@ import {
   isLegacyRevision,
   isModernRevision,
   LATEST_MODERN_REVISION,
-  SUPPORTED_REVISIONS,
+  MODERN_REVISIONS,
 } from '../protocol/revisions.js';
 import { forEachMember, JsonError, member, type Span, stringAt } from '../wire/json.js';
 import type { Message } from '../wire/message.js';
@@ -147,6 +147,6 @@ function malformed(why: string): GatewayError {
 
 function unsupported(requested: string): GatewayError {
   return new GatewayError('revision_unsupported', 'Unsupported protocol version', {
-    data: { supported: SUPPORTED_REVISIONS, requested },
+    data: { supported: MODERN_REVISIONS, requested },
   });
 }

@@ -15,9 +15,6 @@ export type ModernRevision = (typeof MODERN_REVISIONS)[number];
 
 export const LATEST_MODERN_REVISION: ModernRevision = '2026-07-28';
 
-/** Every revision spoken to agents, newest first: what an UnsupportedProtocolVersionError names. */
-export const SUPPORTED_REVISIONS: readonly string[] = [...LEGACY_REVISIONS, ...MODERN_REVISIONS].reverse();
-
 export function isModernRevision(version: unknown): version is ModernRevision {
   return MODERN_REVISIONS.includes(version as ModernRevision);
 }

@@ -205,8 +205,8 @@ export class ModernKeeper {
   }
 
   #learn(profile: AgentProfile, answer: Message): Message {
-    if (!this.#overHttp) return answer;
-    return this.#deps.plans.learn(this.serverId, audienceOf(this.key, profile), answer);
+    const { plans } = this.#deps;
+    return plans.learn(this.serverId, audienceOf(this.key, profile), answer, this.#overHttp);
   }
 
   #open(

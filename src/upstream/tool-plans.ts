@@ -36,8 +36,11 @@ export class ToolPlans {
     this.#lists.delete(serverId);
   }
 
-  /** Learns from one page of a tools/list answer; returns it without the tools that must not be used over HTTP. */
-  learn(serverId: string, audience: string, answer: Message): Message {
+  /**
+   * Learns from one page of a tools/list answer; returns it, with `exclude` without the tools that must not be used over
+   * HTTP.
+   */
+  learn(serverId: string, audience: string, answer: Message, exclude: boolean): Message {
     const list = answer.kind === 'result' && answer.body && toolsOf(answer, answer.body.start);
     if (!list) return answer;
     const plans = this.#plansOf(serverId, audience);
@@ -46,6 +49,7 @@ export class ToolPlans {
       if ('invalid' in tool.plan) bad.push(tool);
       else if (plans.size < MAX_TOOLS || plans.has(tool.name)) plans.set(tool.name, tool.plan.plan);
     }
+    if (!exclude) return answer;
     for (const { name, plan } of bad)
       if ('invalid' in plan) this.#emit({ type: 'tool_excluded', serverId, tool: name, why: plan.invalid });
     return bad.length === 0 ? answer : without(answer, list, new Set(bad));

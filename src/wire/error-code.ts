@@ -1,5 +1,5 @@
-import { JsonError, member, valueAt } from '../wire/json.js';
-import type { Message } from '../wire/message.js';
+import { JsonError, member, valueAt } from './json.js';
+import type { Message } from './message.js';
 
 /** Code of a JSON-RPC error response; undefined for any other message and for a code that is no number. */
 export function errorCodeOf({ kind, bytes, body }: Message): number | undefined {
