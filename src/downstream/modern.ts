@@ -8,6 +8,7 @@ import {
   MISSING_CLIENT_CAPABILITY,
   UNSUPPORTED_PROTOCOL_VERSION,
 } from '../protocol/codes.js';
+import { listenEnd } from '../protocol/subscription-messages.js';
 import { errorCodeOf } from '../wire/error-code.js';
 import { JsonError } from '../wire/json.js';
 import { type Message, MessageError } from '../wire/message.js';
@@ -15,7 +16,6 @@ import type { Backend } from './backend.js';
 import type { DueList } from './due-list.js';
 import { failureOf, shuttingDown } from './errors.js';
 import type { Due } from './event-stream.js';
-import { listenEnd } from './listen-end.js';
 import { ModernAgent, ModernExchange } from './modern-exchange.js';
 import { checkStandardHeaders, checkToolHeaders } from './modern-headers.js';
 import { ModernReply } from './modern-reply.js';

@@ -1,14 +1,11 @@
 import type { Clock } from '../base/clock.js';
 import { GatewayError } from '../base/errors.js';
 import type { Exchange } from '../pipeline/exchange.js';
-import { SUBSCRIPTION_ID_META } from '../protocol/meta.js';
 import type { ListKind } from '../protocol/methods.js';
-import { splice } from '../wire/json.js';
-import { memberEdits } from '../wire/members.js';
-import { type Message, readMessage } from '../wire/message.js';
-import { concerns, type Filter, filterText, NOTHING } from './filter.js';
+import { concerns, type Filter, NOTHING } from '../protocol/subscription-filter.js';
+import { acknowledgement, stamped } from '../protocol/subscription-messages.js';
+import type { Message } from '../wire/message.js';
 import { Notices } from './notices.js';
-import { paramOf, withText } from './rewrite.js';
 
 /** One agent's `subscriptions/listen`, from its acknowledgement to its end. */
 export class AgentListen {
@@ -58,26 +55,4 @@ export class AgentListen {
   #tell(message: Message): void {
     this.#exchange.notify(stamped(message, this.#exchange.message.id));
   }
-}
-
-/** A notification with the subscription's id in `_meta`; `id` is JSON text. Other bytes stay. */
-export function stamped(message: Message, id: string): Message {
-  const { bytes, params } = message;
-  const meta = paramOf(message, '_meta');
-  const span = meta && paramOf(message, '_meta', SUBSCRIPTION_ID_META);
-  if (span) return withText(message, span, id);
-  const stamp = { [SUBSCRIPTION_ID_META]: id };
-  const isObject = meta && bytes[meta.start] === 0x7b;
-  if (isObject) return readMessage(splice(bytes, memberEdits(bytes, meta.start, { set: stamp })));
-  const whole = { _meta: `{${JSON.stringify(SUBSCRIPTION_ID_META)}:${id}}` };
-  if (params) return readMessage(splice(bytes, memberEdits(bytes, params.start, { set: whole })));
-  const all = { params: `{"_meta":${whole._meta}}` };
-  return readMessage(splice(bytes, memberEdits(bytes, 0, { set: all })));
-}
-
-function acknowledgement(id: string, honoured: Filter): Message {
-  const meta = `{${JSON.stringify(SUBSCRIPTION_ID_META)}:${id}}`;
-  const params = `{"_meta":${meta},"notifications":${filterText(honoured)}}`;
-  const head = '{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":';
-  return readMessage(Buffer.from(`${head}${params}}`));
 }

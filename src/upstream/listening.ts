@@ -6,10 +6,18 @@ import type { EventSink } from '../pipeline/events.js';
 import type { Exchange } from '../pipeline/exchange.js';
 import { notification } from '../protocol/compose.js';
 import { type ListKind, listChangedKind } from '../protocol/methods.js';
+import {
+  covers,
+  type Filter,
+  intersection,
+  isEmpty,
+  NOTHING,
+  union,
+  wantedFilter,
+} from '../protocol/subscription-filter.js';
 import type { Message } from '../wire/message.js';
 import { AgentListen } from './agent-listen.js';
 import type { Connection } from './connection.js';
-import { covers, type Filter, intersection, isEmpty, NOTHING, union, wantedFilter } from './filter.js';
 import type { ServerFacts } from './handshake.js';
 import { stringParam } from './rewrite.js';
 import { ServerListen } from './server-listen.js';

@@ -1,6 +1,6 @@
+import { type Filter, filterText, NOTHING, readFilter } from '../protocol/subscription-filter.js';
 import type { Message } from '../wire/message.js';
 import type { Connection } from './connection.js';
-import { type Filter, filterText, NOTHING, readFilter } from './filter.js';
 
 export interface ServerListenDeps {
   /** JSON text of the `_meta` of the request. */

@@ -1,8 +1,7 @@
 import { GatewayError } from '../base/errors.js';
-import type { ListKind } from '../protocol/methods.js';
-import { JsonError, valueAt } from '../wire/json.js';
+import { JsonError, member, valueAt } from '../wire/json.js';
 import type { Message } from '../wire/message.js';
-import { paramOf } from './rewrite.js';
+import type { ListKind } from './methods.js';
 
 /**
  * What a `subscriptions/listen` asks to hear of.
@@ -24,7 +23,7 @@ const MEMBERS: readonly (readonly [string, ListKind])[] = [
 /** The filter in a request or an acknowledgement; undefined where it has none that can be read. */
 export function readFilter(message: Message): Filter | undefined {
   try {
-    const span = paramOf(message, 'notifications');
+    const span = message.params && member(message.bytes, message.params.start, 'notifications');
     return span && filterOf(valueAt(message.bytes, span));
   } catch (error) {
     if (error instanceof JsonError) return undefined;
