@@ -144,6 +144,7 @@ function buildCache(base: Base, pool: Pool): Layer {
         directory.get(serverId).toolListTtlMs ?? toolListTtlFromEnv(env, config.toolListTtlMs, warn),
       maxTtlMs: config.maxTtlMs,
     },
+    hints: config.hints,
     sharePublic: (serverId) => directory.get(serverId).sharePublic,
     partitionOf: (serverId, agent, caller) => pool.partitionOf(serverId, agent, caller),
   });

@@ -12,8 +12,11 @@ export interface TtlRules {
  * TTL. A clock that was set back makes it stale rather than long-lived.
  */
 export function isFresh(entry: Entry, now: number, rules: TtlRules): boolean {
-  if (now < entry.receivedAt) return false;
-  const { freshUntil, receivedAt, serverId } = entry;
-  if (freshUntil !== undefined) return now < freshUntil;
-  return now < receivedAt + toolListTtlMs(undefined, rules.defaultTtlMs(serverId), rules.maxTtlMs);
+  return now >= entry.receivedAt && now < freshUntil(entry, rules);
+}
+
+/** The end of an entry's TTL, as the operator's default is now. */
+export function freshUntil({ freshUntil: until, receivedAt, serverId }: Entry, rules: TtlRules): number {
+  if (until !== undefined) return until;
+  return receivedAt + toolListTtlMs(undefined, rules.defaultTtlMs(serverId), rules.maxTtlMs);
 }

@@ -7,6 +7,7 @@ import type { TtlRules } from './freshness.js';
 import type { Generation, Generations } from './generations.js';
 import { FIRST_PAGE, variantNamed } from './list-key.js';
 import type { ListRequest, Spot } from './list-request.js';
+import type { Presentations } from './presentations.js';
 import { type ResultHints, readHints } from './result-hints.js';
 import type { Entry, Store } from './store.js';
 
@@ -15,6 +16,7 @@ export interface LandingDeps {
   readonly store: Store;
   readonly generations: Generations;
   readonly rules: TtlRules;
+  readonly presentations: Presentations;
   /** Whether the operator lets a server's `public` lists be shared; undefined: those fetched without a token. */
   readonly sharePublic: (serverId: string) => boolean | undefined;
 }
@@ -81,7 +83,7 @@ function keep(
   spot: Spot,
   hints: ResultHints,
   { request, doubts, answer }: Landing,
-  { store, clock, rules }: LandingDeps,
+  { store, clock, rules, presentations }: LandingDeps,
 ): void {
   const { ttlMs, nextCursor } = hints;
   const wanted = request.method.onlyWithTtl ? (ttlMs ?? 0) : ttlMs;
@@ -91,6 +93,7 @@ function keep(
   const freshUntil = wanted === undefined ? undefined : receivedAt + keptMs;
   const entry: Entry = { ...spot, message: answer, receivedAt, freshUntil, doubts };
   store.commit(entry);
+  presentations.kept(entry);
   if (nextCursor !== undefined) reserve(entry, nextCursor, store);
 }
 

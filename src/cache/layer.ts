@@ -16,6 +16,7 @@ import { guardedStore } from './guarded-store.js';
 import { ListFetch, type ListFetchDeps } from './list-fetch.js';
 import { variantOf, walkKey } from './list-key.js';
 import { listRequest } from './list-request.js';
+import { Presentations } from './presentations.js';
 import { selectionOf } from './selection.js';
 import type { Entry, Store } from './store.js';
 
@@ -26,6 +27,8 @@ export interface CacheDeps {
   readonly doubts: Doubts;
   readonly emit: EventSink;
   readonly rules: TtlRules;
+  /** Who is told `ttlMs` and `cacheScope`. */
+  readonly hints: 'modern' | 'always';
   /** Whether the operator lets a server's `public` lists be shared; undefined: those fetched without a token. */
   readonly sharePublic: (serverId: string) => boolean | undefined;
   /** Name of the private partition of a caller: a pool key. Pure, and called for every listing. */
@@ -40,7 +43,7 @@ const UNREACHABLE: ReadonlySet<GatewayErrorCode> = new Set<GatewayErrorCode>([
   'outcome_unknown',
 ]);
 
-/** Answers lists from what is kept of earlier answers, in the bytes of the first one, its id included. */
+/** Answers lists from what is kept of earlier answers, in the bytes of the first one but for id and hints. */
 export function cacheLayer(deps: CacheDeps): Layer {
   const cache = new ListCache(deps);
   return (exchange, next) => {
@@ -58,19 +61,21 @@ class ListCache {
 
   constructor(given: CacheDeps) {
     const store = guardedStore(given.store, given.emit);
-    this.#deps = { ...given, store, generations: new Generations() };
+    const presentations = new Presentations(given);
+    this.#deps = { ...given, store, presentations, generations: new Generations() };
     this.#contradictions = new Contradictions(this.#deps);
     given.changes.onChange((change) => this.#purge(change));
   }
 
   async list(exchange: Exchange, method: CacheableMethod, next: Handler): Promise<Message> {
     const variant = variantOf(exchange.message, method);
-    if (variant === undefined) return next(exchange);
+    const { presentations } = this.#deps;
+    if (variant === undefined) return presentations.passed(exchange, method, await next(exchange));
     const partition = this.#deps.partitionOf(exchange.serverId, exchange.agent, exchange.caller);
     const kept = exchange.fresh ? undefined : this.#kept(exchange, variant, partition, false);
     if (!kept) return this.#fetch(exchange, method, variant, partition, next);
     this.#report(exchange, 'hit');
-    return kept;
+    return presentations.hit(exchange, method, kept.entry, kept.message, false);
   }
 
   async call(exchange: Exchange, next: Handler): Promise<Message> {
@@ -81,12 +86,13 @@ class ListCache {
   }
 
   /** The answer that a caller may be given from the cache, if any. */
-  #kept(exchange: Exchange, variant: string, partition: string, doubted: boolean): Message | undefined {
+  #kept(exchange: Exchange, variant: string, partition: string, doubted: boolean): Kept | undefined {
     const { store, sharePublic } = this.#deps;
     const { serverId, message } = exchange;
-    const usable = (place: string): Message | undefined => {
+    const usable = (place: string): Kept | undefined => {
       const entry = store.lookup(walkKey(exchange, message.method, place) + variant);
-      return entry && this.#isUsable(entry, doubted) ? entry.message : undefined;
+      if (!entry?.message || !this.#isUsable(entry, doubted)) return undefined;
+      return { entry, message: entry.message };
     };
     const shared = usable(listCacheKey(partition, serverId, 'public'));
     return shared && sharePublic(serverId) !== false ? shared : usable(partition);
@@ -113,12 +119,12 @@ class ListCache {
     });
     this.#report(exchange, outcome);
     try {
-      return await answer;
+      return this.#deps.presentations.fetched(exchange, method, await answer);
     } catch (failure) {
       const unreachable = failure instanceof GatewayError && UNREACHABLE.has(failure.code);
       const kept =
         unreachable && !exchange.fresh ? this.#kept(exchange, variant, partition, true) : undefined;
-      if (kept) return kept;
+      if (kept) return this.#deps.presentations.hit(exchange, method, kept.entry, kept.message, true);
       throw failure;
     }
   }
@@ -136,6 +142,12 @@ class ListCache {
   #report({ serverId, message }: Exchange, outcome: Outcome): void {
     this.#deps.emit({ type: 'cache_outcome', serverId, method: message.method, outcome });
   }
+}
+
+/** What a caller may be given from the cache. */
+interface Kept {
+  readonly entry: Entry;
+  readonly message: Message;
 }
 
 type Outcome = Extract<GatewayEvent, { type: 'cache_outcome' }>['outcome'];

@@ -18,3 +18,8 @@ export function toolListTtlMs(ttlMs: unknown, defaultTtlMs: number, maxTtlMs: nu
 export function scopeOf(cacheScope: unknown): Scope {
   return cacheScope === 'public' ? 'public' : 'private';
 }
+
+/** What an agent is told of a list that is kept until `until`, in whole milliseconds. */
+export function remainingTtlMs(until: number, now: number): number {
+  return Math.max(0, Math.floor(until - now));
+}

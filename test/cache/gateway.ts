@@ -15,6 +15,7 @@ import {
 } from '../../src/pipeline/exchange.js';
 import { DEFAULT_TOOLLIST_TTL_MS, MAX_TTL_MS } from '../../src/protocol/hints.js';
 import { poolKey } from '../../src/protocol/pool-key.js';
+import type { Era } from '../../src/protocol/revisions.js';
 import { type Message, readMessage } from '../../src/wire/message.js';
 import { FakeClock } from '../support/fake-clock.js';
 
@@ -27,6 +28,8 @@ export interface Ask {
   readonly id?: string;
   readonly token?: string | undefined;
   readonly fingerprint?: string;
+  /** Legacy by default. */
+  readonly era?: Era;
   readonly fresh?: boolean;
   readonly signal?: AbortSignal;
   readonly notify?: (message: Message) => void;
@@ -39,6 +42,7 @@ export interface Settings {
   readonly maxTtlMs?: number;
   readonly sharePublic?: (serverId: string) => boolean | undefined;
   readonly isolate?: (agent: Agent) => string;
+  readonly hints?: 'modern' | 'always';
 }
 
 /** A pipeline of the cache and, below it, a function in place of a server. */
@@ -64,6 +68,7 @@ export class Gateway {
         defaultTtlMs: settings.defaultTtlMs ?? (() => DEFAULT_TOOLLIST_TTL_MS),
         maxTtlMs: settings.maxTtlMs ?? MAX_TTL_MS,
       },
+      hints: settings.hints ?? 'modern',
       sharePublic: settings.sharePublic ?? (() => undefined),
       partitionOf: (serverId, agent, caller) => poolKey(serverId, caller.tokenHash) + isolate(agent),
     });
@@ -105,7 +110,7 @@ export function exchangeOf(ask: Ask): Exchange {
   return {
     serverId,
     message: readMessage(Buffer.from(`{"jsonrpc":"2.0","id":${id},"method":"${method}"${tail}}`)),
-    era: 'legacy',
+    era: ask.era ?? 'legacy',
     agent,
     caller: callerOf(ask.token),
     signal: ask.signal ?? new AbortController().signal,

@@ -232,9 +232,11 @@ for (const kind of ['http', 'stdio', 'sse'] as const)
 
 test('a resource from the cache has the bytes of the first answer', PATIENCE, async (t) => {
   const server = await HttpUpstream.start();
-  const answer = `{"jsonrpc":"2.0","id":${ID},"result":{"ttlMs":60000,"contents":[{"uri":"a","text":"\\u0061","n":1.0}]}}`;
+  const contents = '"contents":[{"uri":"a","text":"\\u0061","n":1.0}]';
+  const sent = `{"jsonrpc":"2.0","id":${ID},"result":{"ttlMs":60000,${contents}}}`;
+  const answer = `{"jsonrpc":"2.0","id":${ID},"result":{${contents}}}`;
   server.serveSessions('/mcp', ({ json }, response) =>
-    response.play({ headers: JSON_BODY, chunks: [put(answer, String(json.id))] }),
+    response.play({ headers: JSON_BODY, chunks: [put(sent, String(json.id))] }),
   );
   const bench = await forwarding(t, {
     servers: { one: { url: server.url() } },

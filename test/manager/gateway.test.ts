@@ -43,10 +43,11 @@ function personal(hints: object = {}): ServerHandler {
 }
 
 // Order, spelling and hints as a server may choose them.
-const ODD_LIST =
-  '{"ttlMs": 60000,"tools":[{"name":"zeta","inputSchema":{"type":"object","b":1,"a":9007199254740993}},' +
+const ODD_TOOLS =
+  '"tools":[{"name":"zeta","inputSchema":{"type":"object","b":1,"a":9007199254740993}},' +
   ' {"name":"10","x-\\u0076endor":1e400,"inputSchema":{"type":"object"}},{"name":"9","inputSchema":{"type":"object"}},' +
-  '{"name":"alpha","inputSchema":{"type":"object"}}], "cacheScope":"private"}';
+  '{"name":"alpha","inputSchema":{"type":"object"}}]';
+const ODD_LIST = `{"ttlMs": 60000,${ODD_TOOLS}, "cacheScope":"private"}`;
 
 test('an agent is given the server’s list in its order and bytes, on a miss and on a hit', async (t) => {
   const server = await serve(t, { on: { 'tools/list': () => ODD_LIST } });
@@ -54,7 +55,7 @@ test('an agent is given the server’s list in its order and bytes, on a miss an
   const raw = await agent('one');
   for (const id of ['1', '"two"', '9007199254740993']) {
     const { text } = await raw.request('tools/list', undefined, id);
-    assert.equal(text, `{"jsonrpc":"2.0","id":${id},"result":${ODD_LIST}}`);
+    assert.equal(text, `{"jsonrpc":"2.0","id":${id},"result":{${ODD_TOOLS}}}`);
   }
   assert.deepEqual(outcomes, ['miss', 'hit', 'hit']);
 });
