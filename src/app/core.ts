@@ -98,6 +98,7 @@ function buildBridge(base: Base, pool: Pool, handle: Handler): Bridge {
     notify: pool.notify.bind(pool),
     listen: pool.listen.bind(pool),
     leave: pool.leave.bind(pool),
+    listed: pool.listed.bind(pool),
   };
   const bounds = { parkMs, maxParkedCalls, maxAgents: maxSessions, agentIdleMs: sessionIdleMs };
   return new Bridge({ ...base, ...bounds, eras: pool, servers });

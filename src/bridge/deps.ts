@@ -26,6 +26,8 @@ export interface Servers {
   /** A legacy agent listens: its server's connection is kept up. Throws GatewayError. */
   listen(serverId: string, agent: Agent, caller: Caller): void;
   leave(agent: Agent): void;
+  /** A list of tools was given to a modern agent: how they are mirrored in headers can be learnt from it. */
+  listed(exchange: Exchange, answer: Message): void;
 }
 
 export interface BridgeDeps {

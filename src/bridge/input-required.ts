@@ -26,14 +26,20 @@ export function asInputRequests(questions: readonly Question[]): Record<string, 
 }
 
 function asInputRequest(question: Message): string {
-  // A URL is not followed up by a notification any more, so that it needs no id.
-  const at = question.params?.start;
-  const plain =
-    at !== undefined && isUrl(question) ? changedAt(question, at, { remove: ['elicitationId'] }) : question;
   const method = JSON.stringify(question.method);
+  const plain = isObject(question, question.params) ? withoutIds(question, question.params.start) : question;
   return plain.params
     ? `{"method":${method},"params":${textOf(plain, plain.params)}}`
     : `{"method":${method}}`;
+}
+
+/** A URL is not followed up by a notification any more, and nobody reports progress: neither needs an id. */
+function withoutIds(question: Message, at: number): Message {
+  const meta = paramOf(question, '_meta');
+  const quiet = isObject(question, meta)
+    ? changedAt(question, meta.start, { remove: ['progressToken'] })
+    : question;
+  return isUrl(quiet) ? changedAt(quiet, at, { remove: ['elicitationId'] }) : quiet;
 }
 
 /** What an agent brings: JSON text of each response by its key. Only objects are responses. */

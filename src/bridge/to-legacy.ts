@@ -68,7 +68,9 @@ export class ToLegacy {
     if (method === 'server/discover') return await this.#discover(upper, agent, next);
     await this.#holdLevel(upper, agent, next);
     if (mayAskForInput(method)) return await this.#call(upper, agent, next);
-    return modernAnswer(await this.#plain(upper, agent, legacyRequest(upper.message), next));
+    const answer = modernAnswer(await this.#plain(upper, agent, legacyRequest(upper.message), next));
+    if (method === 'tools/list') this.#deps.servers.listed(upper, answer);
+    return answer;
   }
 
   async #discover(upper: Exchange, agent: PseudoAgent, next: Handler): Promise<Message> {

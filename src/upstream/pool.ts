@@ -148,6 +148,12 @@ export class Pool {
     return this.#plans.find(serverId, audienceOf(key, agent.profile), tool);
   }
 
+  /** Learns from a list of tools that a modern agent was given in another way than by `handle`. */
+  listed({ serverId, agent, caller }: Exchange, answer: Message): void {
+    const key = modernKey(this.#deps.server(serverId), agent, caller);
+    this.#plans.learn(serverId, audienceOf(key, agent.profile), answer, false);
+  }
+
   /** Rejects with GatewayError. */
   async handle(exchange: Exchange): Promise<Message> {
     const { serverId, agent, caller, era } = exchange;

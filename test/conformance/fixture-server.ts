@@ -2,8 +2,8 @@
  * A server on the official SDK that offers everything the official conformance suite calls, to clients of every
  * revision from 2024-11-05 to 2026-07-28.
  *
- *   node --import tsx test/conformance/fixture-server.ts [--port N] [--legacy-only]   prints its URL
- *   node --import tsx test/conformance/fixture-server.ts --stdio [--legacy-only]
+ *   node --import tsx test/conformance/fixture-server.ts [--port N] [--legacy-only|--modern-only]   prints its URL
+ *   node --import tsx test/conformance/fixture-server.ts --stdio [--legacy-only|--modern-only]
  */
 import { realpathSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -24,9 +24,13 @@ async function main(): Promise<void> {
       port: { type: 'string', default: '0' },
       stdio: { type: 'boolean', default: false },
       'legacy-only': { type: 'boolean', default: false },
+      'modern-only': { type: 'boolean', default: false },
     },
   });
-  const options: FixtureOptions = { legacyOnly: values['legacy-only'] };
+  const options: FixtureOptions = {
+    legacyOnly: values['legacy-only'],
+    modernOnly: values['modern-only'],
+  };
   if (values.stdio) await serveStandardStreams(options);
   else process.stdout.write(`${(await startFixtureServer(Number(values.port), options)).url}\n`);
 }
