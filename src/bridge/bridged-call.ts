@@ -1,3 +1,4 @@
+import type { Clock } from '../base/clock.js';
 import { GatewayError } from '../base/errors.js';
 import type { Agent, AskOptions, Caller, Exchange, Handler } from '../pipeline/exchange.js';
 import { splice } from '../wire/json.js';
@@ -31,7 +32,11 @@ export interface BridgedCallOptions {
   readonly agent: Agent;
   /** False to refuse whatever is asked: as many calls wait as may. */
   readonly mayPark: () => boolean;
+  readonly clock: Clock;
 }
+
+/** Servers that need several answers ask for them at once: they make one round. */
+const GATHER_MS = 20;
 
 /**
  * One call to a legacy server on behalf of a modern agent. It stays the same call through as many requests of the agent
@@ -45,6 +50,7 @@ export class BridgedCall implements Exchange {
   readonly caller: Caller;
   readonly fresh: boolean;
   readonly #mayPark: () => boolean;
+  readonly #clock: Clock;
   readonly #abort = new AbortController();
   /** JSON text of the progress token that the server was given. */
   readonly #token: string | undefined;
@@ -54,13 +60,14 @@ export class BridgedCall implements Exchange {
   #outcome: Outcome | undefined;
   #lastKey = 0;
 
-  constructor({ upper, message, agent, mayPark }: BridgedCallOptions) {
+  constructor({ upper, message, agent, mayPark, clock }: BridgedCallOptions) {
     this.serverId = upper.serverId;
     this.message = message;
     this.agent = agent;
     this.caller = upper.caller;
     this.fresh = upper.fresh;
     this.#mayPark = mayPark;
+    this.#clock = clock;
     this.#token = tokenOf(upper.message);
   }
 
@@ -88,10 +95,15 @@ export class BridgedCall implements Exchange {
     upper.signal.addEventListener('abort', given, { once: true });
     this.#leg = upper;
     try {
-      while (!this.#outcome && this.#questions.size === 0)
-        await new Promise<void>((resolve) => {
-          this.#wake = resolve;
-        });
+      for (;;) {
+        while (!this.#outcome && this.#questions.size === 0)
+          await new Promise<void>((resolve) => {
+            this.#wake = resolve;
+          });
+        if (!this.#outcome) await this.#gather();
+        // Meanwhile it may be over, or have nothing to ask any more.
+        if (this.#outcome || this.#questions.size > 0) break;
+      }
       if (!this.#outcome) return { kind: 'questions', questions: [...this.#questions.values()] };
       if ('failure' in this.#outcome) throw this.#outcome.failure;
       return { kind: 'answer', message: this.#outcome.message };
@@ -135,6 +147,13 @@ export class BridgedCall implements Exchange {
       };
       signal.addEventListener('abort', withdrawn, { once: true });
       this.#wake();
+    });
+  }
+
+  /** Waits for what a server asks at the same time as its first question. */
+  #gather(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#clock.after(GATHER_MS, resolve);
     });
   }
 

@@ -102,8 +102,9 @@ export class ToLegacy {
   }
 
   #begin(upper: Exchange, agent: PseudoAgent, next: Handler): BridgedCall {
+    const { clock } = this.#deps;
     const mayPark = () => this.#parked.hasRoom(agent.id);
-    const call = new BridgedCall({ upper, message: legacyRequest(upper.message), agent, mayPark });
+    const call = new BridgedCall({ upper, message: legacyRequest(upper.message), agent, mayPark, clock });
     agent.calls.add(call);
     call.begin(async (exchange) => {
       try {

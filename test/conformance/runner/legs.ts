@@ -1,6 +1,6 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { startFixtureServer } from '../fixture-server.js';
+import { type FixtureOptions, startFixtureServer } from '../fixture-server.js';
 import type { Run } from './checks.js';
 import { startGateway } from './gateway.js';
 import type { Referee } from './referee.js';
@@ -26,11 +26,13 @@ export async function runThroughGateway(
   upstream: Upstream,
   revision: string,
   outputDir: string,
+  fixture: FixtureOptions = {},
 ): Promise<Run> {
   await mkdir(outputDir, { recursive: true });
-  const server = upstream === 'http' ? await startFixtureServer() : undefined;
+  const server = upstream === 'http' ? await startFixtureServer(0, fixture) : undefined;
   try {
-    const args = server ? [server.url, '--port', '0'] : ['--port', '0', '--', ...fixtureCommand];
+    const command = [...fixtureCommand, ...flagsOf(fixture)];
+    const args = server ? [server.url, '--port', '0'] : ['--port', '0', '--', ...command];
     const gateway = await startGateway(args, join(outputDir, 'gateway.log'));
     try {
       return await referee.judge(gateway.url, revision, outputDir);
@@ -40,4 +42,8 @@ export async function runThroughGateway(
   } finally {
     await server?.close();
   }
+}
+
+function flagsOf({ legacyOnly, modernOnly }: FixtureOptions): string[] {
+  return [...(legacyOnly ? ['--legacy-only'] : []), ...(modernOnly ? ['--modern-only'] : [])];
 }
