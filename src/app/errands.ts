@@ -7,6 +7,7 @@ import type { Message } from '../wire/message.js';
 import { pageOf, paramsOf, refusesCursor, resultOf } from './answer.js';
 import { cancellable } from './cancellable.js';
 import type { Core } from './core.js';
+import { inEra, LibraryEras } from './library-era.js';
 import { type LocalAgent, LocalAgents, localExchange } from './local-agent.js';
 import type { CallOptions, ListOptions } from './manager-options.js';
 import { callerOf } from './token-source.js';
@@ -45,11 +46,13 @@ export class Errands {
   readonly #core: Core;
   readonly #deps: ErrandsDeps;
   readonly #agents: LocalAgents;
+  readonly #eras: LibraryEras;
   #lastId = 0;
 
   constructor(core: Core, deps: ErrandsDeps) {
     this.#core = core;
     this.#deps = deps;
+    this.#eras = new LibraryEras(core);
     this.#agents = new LocalAgents(deps.maxAgents, (agent) => core.bridge.leave(agent));
   }
 
@@ -90,9 +93,10 @@ export class Errands {
 
   async #send({ serverId, method, options }: Errand, params: Params, way: Way): Promise<unknown> {
     const { agent, ...rest } = way;
-    const message = request(String(++this.#lastId), method, params);
+    const era = await this.#eras.of(serverId, method, agent, way.caller);
+    const message = request(String(++this.#lastId), method, inEra(era, params));
     const fresh = options.fresh ?? false;
-    const answer = await this.#core.handle(localExchange(agent, { ...rest, serverId, message, fresh }));
+    const answer = await this.#core.handle(localExchange(agent, { ...rest, era, serverId, message, fresh }));
     return resultOf(answer, serverId);
   }
 

@@ -69,7 +69,7 @@ export class LocalAgents {
 /** One request of the library's user. */
 export function localExchange(
   agent: LocalAgent,
-  request: Pick<Exchange, 'serverId' | 'message' | 'caller' | 'signal' | 'fresh' | 'notify'>,
+  request: Pick<Exchange, 'era' | 'serverId' | 'message' | 'caller' | 'signal' | 'fresh' | 'notify'>,
 ): Exchange {
-  return { ...request, era: 'legacy', agent, ask: () => agent.ask() };
+  return { ...request, agent, ask: () => agent.ask() };
 }

@@ -9,3 +9,8 @@ export const systemRandom: Random = Math.random;
 export function unguessableId(): string {
   return randomBytes(20).toString('base64url');
 }
+
+/** Bytes that nobody can guess: for keys and nonces. */
+export function secretBytes(size: number): Buffer {
+  return randomBytes(size);
+}

@@ -1,4 +1,5 @@
-import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
+import { createCipheriv, createDecipheriv } from 'node:crypto';
+import { secretBytes } from '../base/random.js';
 
 /** What a `requestState` of ours says, and whom it binds. */
 export interface State {
@@ -20,11 +21,11 @@ const TAG_BYTES = 16;
 
 /** Seals states so that an agent can neither read nor change them. The key is the process's own and never leaves it. */
 export class StateSeal {
-  readonly #key = randomBytes(32);
+  readonly #key = secretBytes(32);
 
   /** Base64url text. */
   seal(state: State): string {
-    const nonce = randomBytes(NONCE_BYTES);
+    const nonce = secretBytes(NONCE_BYTES);
     const cipher = createCipheriv(CIPHER, this.#key, nonce);
     const sealed = Buffer.concat([cipher.update(JSON.stringify(state)), cipher.final()]);
     return Buffer.concat([nonce, cipher.getAuthTag(), sealed]).toString('base64url');

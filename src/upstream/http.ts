@@ -33,7 +33,8 @@ export interface HttpLinkDeps {
 
 const CLOSE_TIMEOUT_MS = 2_000;
 const LOSS_GRACE_MS = 2_000;
-const NO_HEADERS = {};
+const NO_HEADERS: Readonly<Record<string, string>> = {};
+const REVISION_HEADER = 'mcp-protocol-version';
 /** The first revision with the `MCP-Protocol-Version` header. */
 const VERSION_HEADER_SINCE = '2025-06-18';
 
@@ -156,7 +157,8 @@ export class HttpLink implements Link {
     if (reply.status < 200 || reply.status > 299) return this.#refused(message, reply, signal);
     if (!isRequest) return drain(reply.body, clock);
     if (message.method === 'initialize') this.#takeSession(reply);
-    await this.#takeAnswer(message, reply, signal);
+    // Streams of the modern era, whose messages bring their revision, end with their connection.
+    await this.#takeAnswer(message, reply, signal, headers[REVISION_HEADER] === undefined);
   }
 
   async #refused(message: Message, reply: Reply, signal: AbortSignal | undefined): Promise<void> {
@@ -183,10 +185,17 @@ export class HttpLink implements Link {
     this.#sessionId = id;
   }
 
-  async #takeAnswer(message: Message, reply: Reply, signal: AbortSignal | undefined): Promise<void> {
+  async #takeAnswer(
+    message: Message,
+    reply: Reply,
+    signal: AbortSignal | undefined,
+    resumable: boolean,
+  ): Promise<void> {
     const { peer, random, maxAnswerBytes } = this.#deps;
     const type = essence(headerOf(reply.headers, 'content-type'));
     if (type === EVENT_STREAM_TYPE) {
+      const resume = (lastEventId: string, resumeSignal: AbortSignal | undefined) =>
+        this.#openStream(lastEventId, resumeSignal);
       const stream = new AnswerStream(
         {
           peer,
@@ -194,13 +203,7 @@ export class HttpLink implements Link {
           maxAnswerBytes,
           deliver: (related, origin) => this.#deliver(related, origin),
           dropped: (method, why) => this.#dropped(method, why),
-          // Streams of the modern era end with their connection.
-          ...(this.#revision === undefined && message.method !== 'initialize'
-            ? {}
-            : {
-                resume: (lastEventId: string, resumeSignal: AbortSignal | undefined) =>
-                  this.#openStream(lastEventId, resumeSignal),
-              }),
+          ...(resumable ? { resume } : {}),
         },
         message,
         signal,
@@ -227,7 +230,7 @@ export class HttpLink implements Link {
     const headers: Record<string, string> = {};
     if (this.#sessionId !== undefined) headers['mcp-session-id'] = this.#sessionId;
     if (this.#revision !== undefined && this.#revision >= VERSION_HEADER_SINCE)
-      headers['mcp-protocol-version'] = this.#revision;
+      headers[REVISION_HEADER] = this.#revision;
     return headers;
   }
 

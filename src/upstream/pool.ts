@@ -123,8 +123,12 @@ export class Pool {
    * Finds out by connecting whether a server speaks the modern era. For a legacy agent: after its `initialize` was
    * refused. Rejects with GatewayError where nothing tells.
    */
-  async find(exchange: Exchange): Promise<Era> {
-    const { serverId, agent, caller, era } = exchange;
+  async find({
+    serverId,
+    agent,
+    caller,
+    era,
+  }: Pick<Exchange, 'serverId' | 'agent' | 'caller' | 'era'>): Promise<Era> {
     try {
       await this.#modern(serverId, agent, caller).ready();
     } catch (failure) {

@@ -10,6 +10,7 @@ describe('a server in the configuration', () => {
       id: 'x',
       target: { kind: 'stdio', command: 'run', args: [], env: {}, cwd: undefined },
       isolate: 'auto',
+      era: 'auto',
       toolListTtlMs: undefined,
       sharePublic: undefined,
       connectTimeoutMs: 30_000,
@@ -32,11 +33,12 @@ describe('a server in the configuration', () => {
   it('may have every option', async (t) => {
     const entry = {
       ...{ type: 'sse', url: 'http://a.example/sse', headers: { 'X-Key': 'k' }, forwardAuthorization: false },
-      ...{ isolate: 'session', toolListTtlMs: 5, sharePublic: true, connectTimeoutMs: 1 },
+      ...{ isolate: 'session', era: 'Modern', toolListTtlMs: 5, sharePublic: true, connectTimeoutMs: 1 },
       ...{ requestTimeoutMs: 2, maxRequestTimeoutMs: 3, maxConnections: 4, disabled: false, enabled: true },
     };
     assert.deepEqual(await server(t, entry), {
-      ...{ id: 'x', isolate: 'session', toolListTtlMs: 5, sharePublic: true, connectTimeoutMs: 1 },
+      ...{ id: 'x', isolate: 'session', era: 'modern', toolListTtlMs: 5 },
+      ...{ sharePublic: true, connectTimeoutMs: 1 },
       ...{ requestTimeoutMs: 2, maxRequestTimeoutMs: 3, maxConnections: 4 },
       target: {
         ...{ kind: 'remote', url: 'http://a.example/sse', transport: 'sse', headers: { 'X-Key': 'k' } },

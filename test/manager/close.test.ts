@@ -175,7 +175,7 @@ test('closeAll does not wait for a server that never answers the handshake, and 
   upstream.on('POST', '/mcp', () => {});
   const { manager } = openManager(t, { one: remote(upstream.url()) });
   const told = assert.rejects(manager.listTools('one'), { code: 'server_unavailable', message: /"one"/ });
-  await upstream.received('initialize');
+  await upstream.received('server/discover');
   await manager.closeAll();
   await told;
 });

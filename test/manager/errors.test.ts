@@ -112,7 +112,7 @@ for (const result of ['{"tools":{}}', '{"tools":"none"}', '{}', '[]', 'null'])
 test('an answer that asks for more input is never kept', async (t) => {
   const input = JSON.stringify({ resultType: 'input_required', inputRequests: {}, contents: [], ...KEPT });
   const server = await serve(t, { on: { 'resources/read': () => input, 'server/discover': () => input } });
-  const { manager } = openManager(t, { one: remote(server.url) });
+  const { manager } = openManager(t, { one: remote(server.url, { era: 'legacy' }) });
   for (let i = 0; i < 2; i++) {
     await manager.readResource('one', 'file:///a');
     await manager.request('one', 'server/discover');

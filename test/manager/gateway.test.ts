@@ -26,7 +26,7 @@ async function gatewayOf(t: TestContext, servers: object) {
   const clock = new FakeClock();
   const outcomes: string[] = [];
   const emit = (event: GatewayEvent) => {
-    if (event.type === 'cache_outcome') outcomes.push(event.outcome);
+    if (event.type === 'cache_outcome' && event.method !== 'server/discover') outcomes.push(event.outcome);
   };
   const settings = { port: 0, connectionIdleMs: 2_000_000_000, sessionIdleMs: 2_000_000_000 };
   const { config } = parseConfig({ mcpServers: servers, ...settings }, {});

@@ -148,7 +148,7 @@ test('prompts, resources, templates and discovery are kept by the same rules', a
     Object.entries(lists).map(([method, member]) => [method, () => JSON.stringify({ [member]: [] })]),
   );
   const server = await serve(t, { on });
-  const { manager, clock } = openManager(t, { one: remote(server.url) });
+  const { manager, clock } = openManager(t, { one: remote(server.url, { era: 'legacy' }) });
   const askAll = async () => {
     await manager.listPrompts('one');
     await manager.listResources('one');
