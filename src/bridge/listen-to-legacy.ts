@@ -1,113 +1,85 @@
 import { GatewayError } from '../base/errors.js';
-import { unguessableId } from '../base/random.js';
-import type { Agent, AgentProfile, Exchange, Handler } from '../pipeline/exchange.js';
+import type { Exchange, Handler } from '../pipeline/exchange.js';
 import type { ListKind } from '../protocol/methods.js';
-import { listChangedKind } from '../protocol/methods.js';
-import { LATEST_LEGACY_REVISION } from '../protocol/revisions.js';
-import { concerns, type Filter, wantedFilter } from '../protocol/subscription-filter.js';
-import { acknowledgement, stamped } from '../protocol/subscription-messages.js';
+import { type Filter, NOTHING, wantedFilter } from '../protocol/subscription-filter.js';
 import { type Message, readMessage } from '../wire/message.js';
 import type { Servers } from './deps.js';
-import { bodyOf, isObject, paramOf, stringIn, textOf } from './members.js';
+import { ListeningAgent } from './listen-agent.js';
+import { bodyOf, textOf } from './members.js';
 
 const KINDS: readonly ListKind[] = ['tools', 'prompts', 'resources'];
+/** Subscriptions that a server is asked for at a time. */
+const AT_ONCE = 16;
+
+type Ask = (method: string, params: string) => Promise<Message>;
 
 /**
  * Serves a modern agent's `subscriptions/listen` by the notifications that a legacy server sends unasked, and by
- * subscriptions to resources, until the agent ends it. Rejects with GatewayError.
+ * subscriptions to resources, until the agent ends it. Rejects with GatewayError; an error that the server answers to
+ * `initialize` is the answer. `next` takes exchanges of the legacy era.
  */
 export async function listenToLegacy(upper: Exchange, next: Handler, servers: Servers): Promise<Message> {
-  const { serverId, caller, message } = upper;
+  const { serverId, caller, message, signal } = upper;
   const wanted = wantedFilter(message, serverId);
-  const agent = new ListeningAgent(upper);
-  const ask = (method: string, params: string) => next(request(upper, agent, method, params));
+  const agent = new ListeningAgent(upper, wanted);
+  const ask: Ask = (method, params) => next(requestOf(upper, agent, method, params));
   try {
     const greeting = await ask('initialize', '{}');
     if (greeting.kind === 'error') return greeting;
+    if (signal.aborted) throw ended(serverId);
     servers.listen(serverId, agent, caller);
-    return await agent.begin(await honoured(wanted, greeting, ask));
+    agent.begin(await honoured(wanted, greeting, ask));
+    return await until(signal, serverId);
   } finally {
     servers.leave(agent);
   }
 }
 
 /** What the server announces, and the resources that it lets us subscribe to. */
-async function honoured(
-  wanted: Filter,
-  greeting: Message,
-  ask: (method: string, params: string) => Promise<Message>,
-): Promise<Filter> {
+async function honoured(wanted: Filter, greeting: Message, ask: Ask): Promise<Filter> {
   const announces = (...path: string[]) => {
     const span = bodyOf(greeting, 'capabilities', ...path);
     return span !== undefined && textOf(greeting, span) === 'true';
   };
   const kinds = KINDS.filter((kind) => wanted.kinds.has(kind) && announces(kind, 'listChanged'));
-  const uris = announces('resources', 'subscribe') ? [...wanted.uris] : [];
-  const answers = await Promise.all(
-    uris.map((uri) => ask('resources/subscribe', `{"uri":${JSON.stringify(uri)}}`)),
-  );
-  return {
-    kinds: new Set(kinds),
-    uris: new Set(uris.filter((_, index) => answers[index]?.kind === 'result')),
-  };
+  const uris = announces('resources', 'subscribe') ? await subscribed([...wanted.uris], ask) : NOTHING.uris;
+  return { kinds: new Set(kinds), uris };
 }
 
-function request(upper: Exchange, agent: Agent, method: string, params: string): Exchange {
-  const { serverId, caller, fresh, signal } = upper;
+/** Those of the resources that the server agreed to. */
+async function subscribed(uris: readonly string[], ask: Ask): Promise<Set<string>> {
+  const agreed = new Set<string>();
+  const left = uris.values();
+  const some = async () => {
+    for (const uri of left) {
+      const answer = await ask('resources/subscribe', `{"uri":${JSON.stringify(uri)}}`);
+      if (answer.kind === 'result') agreed.add(uri);
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(AT_ONCE, uris.length) }, some));
+  return agreed;
+}
+
+function requestOf(upper: Exchange, agent: ListeningAgent, method: string, params: string): Exchange {
+  const { serverId, caller, signal } = upper;
   const text = `{"jsonrpc":"2.0","id":1,"method":${JSON.stringify(method)},"params":${params}}`;
-  const message = readMessage(Buffer.from(text));
   return {
-    ...{ era: 'legacy', serverId, caller, fresh, signal, agent, message },
+    ...{ era: 'legacy', serverId, caller, signal, agent, fresh: false },
+    message: readMessage(Buffer.from(text)),
     notify: (notification) => agent.notify(notification),
-    ask: (question, options) => agent.ask(question, options),
+    ask: () => agent.ask(),
   };
 }
 
-/** Whoever listens, as a legacy server's side sees it. */
-class ListeningAgent implements Agent {
-  readonly id = `listening:${unguessableId()}`;
-  readonly profile: AgentProfile;
-  readonly listening = true;
-  readonly #upper: Exchange;
-  /** What came before the acknowledgement. */
-  #early: Message[] = [];
-  #honoured: Filter | undefined;
-
-  constructor(upper: Exchange) {
-    this.#upper = upper;
-    this.profile = { ...upper.agent.profile, revision: LATEST_LEGACY_REVISION };
-  }
-
-  begin(honoured: Filter): Promise<never> {
-    const { signal, serverId, message } = this.#upper;
-    this.#upper.notify(acknowledgement(message.id, honoured));
-    this.#honoured = honoured;
-    for (const early of this.#early.splice(0)) this.notify(early);
-    return new Promise((_, reject) => {
-      const end = () => reject(new GatewayError('cancelled', 'The subscription was ended', { serverId }));
-      if (signal.aborted) end();
-      else signal.addEventListener('abort', end, { once: true });
-    });
-  }
-
-  notify(message: Message): void {
-    if (!this.#honoured) this.#early.push(message);
-    else if (isNews(message, this.#honoured)) this.#upper.notify(stamped(message, this.#upper.message.id));
-  }
-
-  ask(): Promise<Message> {
-    const details = { serverId: this.#upper.serverId };
-    return Promise.reject(
-      new GatewayError('agent_unreachable', 'Nobody is asked on a subscription', details),
-    );
-  }
+/** Rejects when the agent ends it. */
+function until(signal: AbortSignal, serverId: string): Promise<never> {
+  return new Promise((_, reject) => {
+    const end = () => reject(ended(serverId));
+    if (signal.aborted) end();
+    else signal.addEventListener('abort', end, { once: true });
+  });
 }
 
-function isNews(message: Message, { kinds, uris }: Filter): boolean {
-  const kind = listChangedKind(message.method);
-  if (kind) return kinds.has(kind);
-  if (message.method !== 'notifications/resources/updated' || !isObject(message, message.params))
-    return false;
-  const uri = stringIn(message, paramOf(message, 'uri'));
-  return uri !== undefined && concerns(uris, uri);
+function ended(serverId: string): GatewayError {
+  return new GatewayError('cancelled', 'The subscription was ended', { serverId });
 }

@@ -1,165 +1,118 @@
-import { backoffMs } from '../base/backoff.js';
-import type { Clock, Timer } from '../base/clock.js';
-import { GatewayError, messageOf } from '../base/errors.js';
-import type { Random } from '../base/random.js';
-import type { EventSink } from '../pipeline/events.js';
-import type { Agent, Caller, Exchange } from '../pipeline/exchange.js';
+import { GatewayError } from '../base/errors.js';
+import type { Agent, Caller } from '../pipeline/exchange.js';
+import { notification } from '../protocol/compose.js';
 import { SUBSCRIPTION_ID_META } from '../protocol/meta.js';
 import type { ListKind } from '../protocol/methods.js';
-import { type Filter, filterText, NOTHING, readFilter } from '../protocol/subscription-filter.js';
-import { splice } from '../wire/json.js';
-import { memberEdits } from '../wire/members.js';
-import { type Message, readMessage } from '../wire/message.js';
-import type { Servers } from './deps.js';
-import { EnvelopedAgent, envelopeOf, metaText } from './envelope.js';
-import { isObject, paramOf } from './members.js';
+import { type Filter, isPartOf, NOTHING } from '../protocol/subscription-filter.js';
+import type { Message } from '../wire/message.js';
+import { KeptListen, type KeptListenDeps } from './listen-kept.js';
+import { changedAt, isObject, paramOf, stringIn } from './members.js';
 
-const ALL_KINDS: ReadonlySet<ListKind> = new Set<ListKind>(['tools', 'prompts', 'resources']);
-const RETRY = { baseMs: 1_000, maxMs: 30_000 };
-
-export interface ListenerDeps {
-  readonly servers: Servers;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly emit: EventSink;
-}
+const LISTS: Filter = { kinds: new Set<ListKind>(['tools', 'prompts', 'resources']), uris: NOTHING.uris };
 
 /**
- * What one legacy agent wants to hear of a modern server: changed lists while it is there, and the resources that it
- * subscribed to, by one `subscriptions/listen` after the other.
+ * What one legacy agent wants to hear of one modern server. Its general stream is one `subscriptions/listen`, and each
+ * resource that it subscribes to is one: each begins and ends by itself, and below they share the server's stream.
  */
 export class LegacyListener {
-  readonly #deps: ListenerDeps;
+  readonly #deps: KeptListenDeps;
   readonly #serverId: string;
   readonly #agent: Agent;
   #caller: Caller;
-  #kinds: ReadonlySet<ListKind> = NOTHING.kinds;
-  readonly #uris = new Set<string>();
-  #current: AbortController | undefined;
-  #lastId = 0;
-  #failures = 0;
-  #retry: Timer | undefined;
+  #lists: KeptListen | undefined;
+  readonly #resources = new Map<string, KeptListen>();
   #over = false;
 
-  constructor(deps: ListenerDeps, serverId: string, agent: Agent, caller: Caller) {
+  constructor(deps: KeptListenDeps, serverId: string, agent: Agent, caller: Caller) {
     this.#deps = deps;
     this.#serverId = serverId;
     this.#agent = agent;
     this.#caller = caller;
   }
 
-  /** The agent's general stream is open: it hears of changed lists from now on. */
+  /** The agent's general stream is open: it hears of every list that the server tells changes of. */
   listen(caller: Caller): void {
     this.#caller = caller;
-    if (this.#kinds === ALL_KINDS && this.#current) return;
-    this.#kinds = ALL_KINDS;
-    this.#reopen().catch(() => this.#again());
+    if (this.#over || (this.#lists && !this.#lists.over)) return;
+    const tell = (message: Message) => this.#agent.notify(unstamped(message));
+    this.#lists = this.#keep(LISTS, tell, ({ kinds }) => {
+      for (const kind of kinds) this.#agent.notify(notification(`notifications/${kind}/list_changed`));
+    });
   }
 
-  /** Rejects with GatewayError, `invalid_params` where the server does not tell of this resource. */
+  /**
+   * Settles when the server has agreed to tell of a resource. Rejects with GatewayError, `invalid_params` where it does
+   * not.
+   */
   async subscribe(uri: string, caller: Caller): Promise<void> {
     this.#caller = caller;
-    if (this.#uris.has(uri) && this.#current) return;
-    this.#uris.add(uri);
+    const kept = this.#resources.get(uri) ?? this.#keepResource(uri);
     try {
-      const honoured = await this.#reopen();
-      if (honoured.uris.has(uri)) return;
+      if ((await kept.opened).uris.has(uri)) return;
     } catch (failure) {
-      this.#uris.delete(uri);
+      this.#forget(uri, kept);
       throw failure;
     }
-    this.#uris.delete(uri);
-    const what = `Server "${this.#serverId}" does not tell of changes of ${uri}`;
-    throw new GatewayError('invalid_params', what, { serverId: this.#serverId });
+    this.#forget(uri, kept);
+    const serverId = this.#serverId;
+    const what = `Server "${serverId}" does not tell of changes of ${uri}`;
+    throw new GatewayError('invalid_params', what, { serverId });
   }
 
+  /** Settles at once; one that is not there is no error. */
   async unsubscribe(uri: string, caller: Caller): Promise<void> {
     this.#caller = caller;
-    if (this.#uris.delete(uri)) await this.#reopen();
+    const kept = this.#resources.get(uri);
+    if (kept) this.#forget(uri, kept);
   }
 
+  /** The agent is gone. */
   end(): void {
     this.#over = true;
-    this.#retry?.cancel();
-    this.#current?.abort();
-    this.#current = undefined;
+    this.#lists?.end();
+    for (const [uri, kept] of this.#resources) this.#forget(uri, kept);
   }
 
-  /** Opens a subscription for what is wanted now, and ends the one before when it stands. */
-  #reopen(): Promise<Filter> {
-    this.#retry?.cancel();
-    const opened = new AbortController();
-    return new Promise((resolve, reject) => {
-      const acknowledged = (honoured: Filter) => {
-        this.#failures = 0;
-        this.#current?.abort();
-        this.#current = opened;
-        if (this.#over) opened.abort();
-        resolve(honoured);
-      };
-      const ended = (failure: unknown) => {
-        reject(failure);
-        if (this.#current !== opened) return;
-        this.#current = undefined;
-        if (!opened.signal.aborted) this.#again();
-      };
-      this.#deps.servers
-        .handle(this.#request(opened.signal, acknowledged))
-        .then(() => ended(new GatewayError('server_unavailable', 'The subscription was ended')), ended);
-    });
+  #keepResource(uri: string): KeptListen {
+    if (this.#over) throw new GatewayError('cancelled', 'The agent is gone', { serverId: this.#serverId });
+    const heard = (message: Message) => this.#updated(uri, message);
+    const kept = this.#keep({ kinds: NOTHING.kinds, uris: new Set([uri]) }, heard, () =>
+      this.#agent.notify(notification('notifications/resources/updated', { uri })),
+    );
+    this.#resources.set(uri, kept);
+    return kept;
   }
 
-  #request(signal: AbortSignal, acknowledged: (honoured: Filter) => void): Exchange {
-    const meta = metaText(envelopeOf(this.#agent.profile));
-    const filter = filterText({ kinds: this.#kinds, uris: this.#uris });
-    const params = `{"_meta":${meta},"notifications":${filter}}`;
-    const text = `{"jsonrpc":"2.0","id":${++this.#lastId},"method":"subscriptions/listen","params":${params}}`;
-    const agent = new EnvelopedAgent(this.#agent);
-    const message = readMessage(Buffer.from(text));
-    return {
-      ...{
-        era: 'modern',
-        serverId: this.#serverId,
-        caller: this.#caller,
-        fresh: false,
-        signal,
-        agent,
-        message,
-      },
-      notify: (notification) => {
-        if (notification.method === 'notifications/subscriptions/acknowledged')
-          acknowledged(readFilter(notification) ?? NOTHING);
-        else if (!signal.aborted) this.#agent.notify(unstamped(notification));
-      },
-      ask: () => agent.ask(),
-    };
+  #keep(filter: Filter, heard: (message: Message) => void, returned: (honoured: Filter) => void): KeptListen {
+    const caller = () => this.#caller;
+    const [serverId, agent] = [this.#serverId, this.#agent];
+    return new KeptListen(this.#deps, { serverId, agent, caller, filter, heard, returned });
   }
 
-  #again(): void {
-    if (this.#over) return;
-    this.#retry?.cancel();
-    const delayMs = backoffMs(++this.#failures, RETRY, this.#deps.random);
-    this.#retry = this.#deps.clock.after(delayMs, () => {
-      this.#reopen().catch((failure: unknown) => {
-        const { emit } = this.#deps;
-        const method = 'subscriptions/listen';
-        emit({ type: 'message_dropped', serverId: this.#serverId, method, why: messageOf(failure) });
-        this.#again();
-      });
-    });
+  #forget(uri: string, kept: KeptListen): void {
+    kept.end();
+    if (this.#resources.get(uri) === kept) this.#resources.delete(uri);
+  }
+
+  /** A part of several resources that the agent subscribed to is told once: as news of the first of them. */
+  #updated(uri: string, message: Message): void {
+    const updated = stringIn(message, paramOf(message, 'uri'));
+    for (const [other, { stands }] of this.#resources) {
+      if (other === uri) break;
+      if (updated !== undefined && stands && isPartOf(updated, other)) return;
+    }
+    this.#agent.notify(unstamped(message));
   }
 }
 
 /** A notification without the stamp of the subscription, which means nothing to its agent. */
 export function unstamped(message: Message): Message {
-  const { bytes, params } = message;
-  const meta = paramOf(message, '_meta');
-  if (!params || !isObject(message, meta)) return message;
-  const edits = memberEdits(bytes, meta.start, { remove: [SUBSCRIPTION_ID_META] });
-  if (edits.length === 0) return message;
-  const rest = readMessage(splice(bytes, edits));
+  const meta = isObject(message, message.params) ? paramOf(message, '_meta') : undefined;
+  if (!isObject(message, meta)) return message;
+  const rest = changedAt(message, meta.start, { remove: [SUBSCRIPTION_ID_META] });
   const left = paramOf(rest, '_meta');
-  const empty = left && /^\{\s*\}$/.test(rest.bytes.toString('utf8', left.start, left.end));
-  if (!empty || !rest.params) return rest;
-  return readMessage(splice(rest.bytes, memberEdits(rest.bytes, rest.params.start, { remove: ['_meta'] })));
+  const isEmpty = left && /^\{\s*\}$/.test(rest.bytes.toString('utf8', left.start, left.end));
+  return isEmpty && rest.params && rest !== message
+    ? changedAt(rest, rest.params.start, { remove: ['_meta'] })
+    : rest;
 }

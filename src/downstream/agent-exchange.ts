@@ -73,15 +73,15 @@ export class AgentExchange implements Exchange {
 const NOWHERE = { send: () => false };
 
 /** The requests of one agent that are under way, by id. An agent may use one id twice at a time. */
-export class InFlight {
-  readonly #byId = new Map<string, AgentExchange[]>();
+export class InFlight<E extends Pick<Exchange, 'message'> = AgentExchange> {
+  readonly #byId = new Map<string, E[]>();
   #size = 0;
 
   get size(): number {
     return this.#size;
   }
 
-  add(exchange: AgentExchange): void {
+  add(exchange: E): void {
     const key = idKey(exchange.message.id);
     const same = this.#byId.get(key);
     if (same) same.push(exchange);
@@ -89,7 +89,7 @@ export class InFlight {
     this.#size++;
   }
 
-  delete(exchange: AgentExchange): void {
+  delete(exchange: E): void {
     const key = idKey(exchange.message.id);
     const same = this.#byId.get(key);
     const at = same?.indexOf(exchange) ?? -1;
@@ -99,13 +99,18 @@ export class InFlight {
     else same.splice(at, 1);
   }
 
+  /** How many requests have this id. */
+  count(id: string): number {
+    return this.#byId.get(idKey(id))?.length ?? 0;
+  }
+
   /** The one request with this id; undefined where there is none, or nobody can tell which. */
-  only(id: string): AgentExchange | undefined {
+  only(id: string): E | undefined {
     const same = this.#byId.get(idKey(id));
     return same?.length === 1 ? same[0] : undefined;
   }
 
-  all(): AgentExchange[] {
+  all(): E[] {
     return [...this.#byId.values()].flat();
   }
 }

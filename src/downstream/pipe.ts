@@ -3,24 +3,24 @@ import { unguessableId } from '../base/random.js';
 import type { EventSink } from '../pipeline/events.js';
 import type { Caller } from '../pipeline/exchange.js';
 import { result } from '../protocol/compose.js';
+import { LEGACY_REVISIONS, MODERN_REVISIONS } from '../protocol/revisions.js';
 import { isBatch, type Message, readMessage } from '../wire/message.js';
 import type { Backend } from './backend.js';
 import { BATCH_REVISION, readBatch } from './batch.js';
 import { errorBytes, failureOf } from './errors.js';
 import { greet } from './initialize.js';
+import { isModern } from './modern-request.js';
 import { profileOf } from './profile.js';
-import type { Outlet, Reply } from './reply.js';
+import type { PipeOutlet, Reply } from './reply.js';
 import { Session } from './session.js';
-
-/** The one way back to an agent. `answer` takes what it asked for; `send` takes the rest, and may refuse. */
-export interface PipeOutlet extends Outlet {
-  answer(bytes: Buffer): void;
-}
+import { StdioModern } from './stdio-modern.js';
 
 export interface PipeOptions {
   readonly serverId: string;
   readonly backend: Backend;
   readonly emit: EventSink;
+  /** Requests of the modern era are served too, beside the session. */
+  readonly modern?: boolean;
 }
 
 /** Requests that may come before `initialize` is answered. */
@@ -34,6 +34,7 @@ export class Pipe {
   readonly #options: PipeOptions;
   readonly #outlet: PipeOutlet;
   readonly #reply: Reply;
+  readonly #modern: StdioModern | undefined;
   #session: Session | undefined;
   /** What waits for `initialize` to be answered. */
   #early: (() => void)[] = [];
@@ -50,6 +51,8 @@ export class Pipe {
       fail: (failure, id) => outlet.answer(errorBytes(failure, id)),
       silence: () => {},
     };
+    const counted = { began: () => this.#began(), ended: () => this.#finished() };
+    this.#modern = options.modern ? new StdioModern({ ...options, ...counted, outlet }) : undefined;
   }
 
   /** The messages of one text: one, or several where the revision has batches. Throws MessageError. */
@@ -61,8 +64,9 @@ export class Pipe {
   /** Takes one message. Never throws: what is wrong with it is answered. */
   take(message: Message, caller: Caller): void {
     if (this.#ended) return;
-    if (message.kind !== 'request') this.#session?.receive(message, caller);
+    if (message.kind !== 'request') this.#receive(message, caller);
     else if (message.method === 'initialize') void this.#initialize(message, caller);
+    else if (this.#modern && isModern(message)) this.#modern.take(message, caller);
     else if (this.#session?.revision !== undefined) void this.#request(this.#session, message, caller);
     else this.#tooEarly(message, caller);
   }
@@ -72,11 +76,26 @@ export class Pipe {
     if (this.#running > 0) await new Promise<void>((resolve) => this.#whenIdle.push(resolve));
   }
 
+  /** Nothing new comes: what lasts for ever ends. */
+  drain(): void {
+    this.#modern?.endSubscriptions();
+  }
+
   /** The agent is gone, or is sent away: what is under way is answered with `why`. Idempotent. */
   end(why?: GatewayError): void {
     this.#ended = true;
     this.#early = [];
     this.#session?.end(why);
+    this.#modern?.end(why);
+  }
+
+  /** Takes what is no request. */
+  #receive(message: Message, caller: Caller): void {
+    const session = this.#session;
+    const others = (id: string) => session?.inFlightOf(id) ?? 0;
+    if (message.kind === 'notification' && this.#modern?.takeNotification(message, caller, others, !session))
+      return;
+    session?.receive(message, caller);
   }
 
   async #initialize(message: Message, caller: Caller): Promise<void> {
@@ -110,16 +129,31 @@ export class Pipe {
   #tooEarly(message: Message, caller: Caller): void {
     if (message.method === 'ping') return this.#outlet.answer(result(message.id, {}).bytes);
     if (this.#session && this.#early.length < MAX_EARLY) this.#early.push(() => this.take(message, caller));
-    else this.#fail(new GatewayError('invalid_request', '`initialize` comes first'), message);
+    else this.#fail(this.#noSession(), message);
+  }
+
+  #noSession(): GatewayError {
+    if (!this.#modern) return new GatewayError('invalid_request', '`initialize` comes first');
+    const message = '`initialize` comes first, unless each request declares its revision in `params._meta`';
+    const supported = [...LEGACY_REVISIONS, ...MODERN_REVISIONS];
+    return new GatewayError('invalid_request', message, { data: { supported } });
   }
 
   async #run(work: () => Promise<void>, message: Message): Promise<void> {
-    this.#running++;
+    this.#began();
     try {
       await work();
     } catch (error) {
       this.#fail(error, message);
     }
+    this.#finished();
+  }
+
+  #began(): void {
+    this.#running++;
+  }
+
+  #finished(): void {
     if (--this.#running > 0) return;
     const waiting = this.#whenIdle;
     this.#whenIdle = [];

@@ -6,6 +6,11 @@ export interface Outlet {
   send(bytes: Buffer): boolean;
 }
 
+/** The one way back to an agent. `answer` takes what it asked for; `send` takes the rest, and may refuse. */
+export interface PipeOutlet extends Outlet {
+  answer(bytes: Buffer): void;
+}
+
 /** What waits for the answer to one request. `send` takes what belongs to the request and comes before its response. */
 export interface Reply extends Outlet {
   /** The response; its id is already the agent's own, `id`. Ends the reply. */

@@ -45,6 +45,11 @@ export class Session implements Agent {
     return this.#inFlight?.size ?? 0;
   }
 
+  /** Requests under way that have this id, which is JSON text. */
+  inFlightOf(id: string): number {
+    return this.#inFlight?.count(id) ?? 0;
+  }
+
   get ended(): boolean {
     return this.#ended;
   }

@@ -35,8 +35,8 @@ export interface StdioService {
 const MAX_QUEUED_BYTES = 4 * 1024 * 1024;
 
 /**
- * Serves one agent on a pair of streams, one message a line. Nothing else is ever written.
- * https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#stdio
+ * Serves one agent of either era on a pair of streams, one message a line. Nothing else is ever written.
+ * https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/stdio
  */
 export function serveStdio(
   options: StdioOptions,
@@ -70,7 +70,8 @@ class StdioAgent {
       send: (bytes: Buffer) => this.#send(bytes),
       answer: (bytes: Buffer) => this.#write(bytes),
     };
-    this.#pipe = new Pipe({ serverId: options.serverId, backend, emit: options.emit }, outlet);
+    const { serverId, emit } = options;
+    this.#pipe = new Pipe({ serverId, backend, emit, modern: true }, outlet);
     this.#lines = new LineReader(options.maxRequestBytes, (line) => this.#line(line));
     stdin.on('data', this.#onData).on('end', this.#onEnd).on('error', this.#onEnd).on('close', this.#onEnd);
     stdout.on('error', this.#onGone).on('close', this.#onGone).on('drain', this.#onDrain);
@@ -134,6 +135,7 @@ class StdioAgent {
     if (this.#finishing || this.#over) return;
     this.#finishing = true;
     this.#stdin.pause();
+    this.#pipe.drain();
     const { clock } = this.#options;
     const why = new GatewayError('shutting_down', 'The gateway is shutting down');
     const timer = clock.after(Math.max(0, deadlineAt - clock.now()), () => this.#end(why));

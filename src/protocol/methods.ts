@@ -59,6 +59,7 @@ const REPEATABLE = new Set([
   'tasks/get',
   'tasks/list',
   'tasks/result',
+  'subscriptions/listen',
 ]);
 
 /** True where running a request twice does what running it once does, so that it may be sent again. */

@@ -1,5 +1,6 @@
 import { GatewayError } from '../base/errors.js';
-import { JsonError, member, valueAt } from '../wire/json.js';
+import { JsonError, member, splice, valueAt } from '../wire/json.js';
+import { memberEdits } from '../wire/members.js';
 import type { Message } from '../wire/message.js';
 import type { ListKind } from './methods.js';
 
@@ -20,6 +21,8 @@ const MEMBERS: readonly (readonly [string, ListKind])[] = [
   ['resourcesListChanged', 'resources'],
 ];
 
+const KNOWN = [...MEMBERS.map(([name]) => name), 'resourceSubscriptions'];
+
 /** The filter in a request or an acknowledgement; undefined where it has none that can be read. */
 export function readFilter(message: Message): Filter | undefined {
   try {
@@ -31,13 +34,30 @@ export function readFilter(message: Message): Filter | undefined {
   }
 }
 
-/** The same of an agent's request. Throws GatewayError `invalid_params`. */
-export function wantedFilter(message: Message, serverId: string): Filter {
+/** What an agent asks for. */
+export interface Wanted extends Filter {
+  /** Members that are unknown here, see `otherMembers`. */
+  readonly others: string | undefined;
+}
+
+/** The filter of an agent's request. Throws GatewayError `invalid_params`. */
+export function wantedFilter(message: Message, serverId: string): Wanted {
   const filter = readFilter(message);
-  if (filter) return filter;
+  if (filter) return { ...filter, others: othersOnce(message, serverId) };
   const what =
     '`notifications` must be an object of truth values and `resourceSubscriptions` a list of texts';
   throw new GatewayError('invalid_params', what, { serverId });
+}
+
+function othersOnce(message: Message, serverId: string): string | undefined {
+  try {
+    return otherMembers(message);
+  } catch (error) {
+    if (!(error instanceof JsonError)) throw error;
+    throw new GatewayError('invalid_params', `\`notifications\` is ambiguous: ${error.message}`, {
+      serverId,
+    });
+  }
 }
 
 function filterOf(value: unknown): Filter | undefined {
@@ -49,6 +69,18 @@ function filterOf(value: unknown): Filter | undefined {
   if (flags.some((flag) => typeof flag !== 'boolean')) return undefined;
   const kinds = MEMBERS.filter(([name]) => given[name] === true).map(([, kind]) => kind);
   return { kinds: new Set(kinds), uris: new Set(uris as string[]) };
+}
+
+/**
+ * JSON text of the filter in a message without the members that are known here, every byte of the others as it came;
+ * undefined where there are no others. Throws JsonError for a member that is given twice.
+ */
+export function otherMembers({ bytes, params }: Message): string | undefined {
+  const span = params && member(bytes, params.start, 'notifications');
+  if (!span || bytes[span.start] !== 0x7b) return undefined;
+  const filter = bytes.subarray(span.start, span.end);
+  const text = splice(filter, memberEdits(filter, 0, { remove: KNOWN })).toString('utf8');
+  return /^\{\s*\}$/.test(text) ? undefined : text;
 }
 
 /** JSON text of a filter. */
@@ -94,6 +126,8 @@ export function concerns(uris: ReadonlySet<string>, updated: string): boolean {
   return false;
 }
 
-function isPartOf(uri: string, whole: string): boolean {
+/** Whether a resource is another one, or something in it. */
+export function isPartOf(uri: string, whole: string): boolean {
+  if (uri === whole) return true;
   return uri.startsWith(whole) && (whole.endsWith('/') || '/#?'.includes(uri[whole.length] ?? ' '));
 }

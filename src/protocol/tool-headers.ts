@@ -1,5 +1,6 @@
-import { JsonError, member, type Span, valueAt } from '../wire/json.js';
+import type { Span } from '../wire/json.js';
 import { decodeHeaderValue, encodeHeaderValue } from '../wire/mcp-headers.js';
+import { ambiguity, means, type Stated, statedArguments } from './mirrored-arguments.js';
 
 /**
  * Arguments that are mirrored in HTTP headers, as a tool's `inputSchema` says by `x-mcp-header`.
@@ -20,99 +21,126 @@ export type HeaderPlan = readonly MirroredParam[];
 
 const ANNOTATION = 'x-mcp-header';
 const PREFIX = 'Mcp-Param-';
-/** A header's name may consist of these. https://www.rfc-editor.org/rfc/rfc9110#section-5.6.2 */
-const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+/** A header's name may consist of these; a longer one fits into no request. https://www.rfc-editor.org/rfc/rfc9110#section-5.6.2 */
+const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,256}$/;
 const TYPES: ReadonlySet<unknown> = new Set(['string', 'integer', 'boolean']);
-/** Nesting of a schema that is looked at; nobody mirrors an argument from below it. */
-const MAX_DEPTH = 64;
+/** Steps that may lead to a mirrored argument. */
+const MAX_STEPS = 64;
+/** Characters of a path that a message shows. */
+const SHOWN = 100;
 
-/** Keywords whose values are data, not schemas. */
-const LITERALS: ReadonlySet<string> = new Set(['default', 'const', 'enum', 'examples', ANNOTATION]);
-/** Keywords whose values are schemas by name. */
-const MAPS: ReadonlySet<string> = new Set([
+/** Keywords that hold a schema, or an array of schemas. What other keywords hold is data. */
+const SCHEMAS: ReadonlySet<string> = new Set([
+  'items',
+  'prefixItems',
+  'additionalItems',
+  'unevaluatedItems',
+  'contains',
+  'additionalProperties',
+  'unevaluatedProperties',
+  'propertyNames',
+  'contentSchema',
+  'oneOf',
+  'anyOf',
+  'allOf',
+  'not',
+  'if',
+  'then',
+  'else',
+]);
+/** Keywords that hold schemas by name. */
+const NAMED_SCHEMAS: ReadonlySet<string> = new Set([
   'properties',
   'patternProperties',
   'dependentSchemas',
+  'dependencies',
   '$defs',
   'definitions',
 ]);
 
 type Schema = Readonly<Record<string, unknown>>;
 
-/** Where in a schema we are. `reachable`: `properties` alone led here. */
+/** A schema within a tool's, and the way to it. */
 interface Place {
-  readonly path: readonly string[];
+  readonly schema: unknown;
+  readonly step: string;
+  readonly from: Place | undefined;
+  readonly steps: number;
+  /** True where `properties` alone led here. */
   readonly reachable: boolean;
 }
 
-/** Reads a tool's schema; `invalid` says why the tool must not be used over HTTP. */
+/** Reads a tool's schema; `invalid` says why the tool must not be used over HTTP. Never throws, however deep it is. */
 export function headerPlanOf(
   inputSchema: unknown,
 ): { readonly plan: HeaderPlan } | { readonly invalid: string } {
   const plan: MirroredParam[] = [];
-  const invalid = collect(inputSchema, { path: [], reachable: true }, plan);
-  if (invalid !== undefined) return { invalid };
   const names = new Set<string>();
-  for (const { header } of plan) {
-    const name = header.toLowerCase();
-    if (names.has(name)) return { invalid: `two properties are mirrored in ${header}` };
-    names.add(name);
+  const places: Place[] = [{ schema: inputSchema, step: '', from: undefined, steps: 0, reachable: true }];
+  // Grows while it is read.
+  for (const place of places) {
+    if (typeof place.schema !== 'object' || place.schema === null) continue;
+    const schema = place.schema as Schema;
+    if (Object.hasOwn(schema, ANNOTATION)) {
+      const param = annotated(schema, place);
+      if ('invalid' in param) return param;
+      const name = param.header.toLowerCase();
+      if (names.has(name)) return { invalid: `two properties are mirrored in ${param.header}` };
+      names.add(name);
+      plan.push(param);
+    }
+    for (const [keyword, below] of Object.entries(schema)) open(keyword, below, place, places);
   }
   return { plan };
 }
 
-/** Adds what a schema mirrors to `plan`. Returns what is wrong, if anything. */
-function collect(schema: unknown, place: Place, plan: MirroredParam[]): string | undefined {
-  if (typeof schema !== 'object' || schema === null) return undefined;
-  if (place.path.length > MAX_DEPTH) return `the schema is nested deeper than ${MAX_DEPTH} levels`;
-  const here = schema as Schema;
-  const wrong = Object.hasOwn(here, ANNOTATION) ? annotated(here, place, plan) : undefined;
-  if (wrong !== undefined) return wrong;
-  for (const [keyword, below] of Object.entries(here)) {
-    const invalid = LITERALS.has(keyword) ? undefined : collectBelow(keyword, below, place, plan);
-    if (invalid !== undefined) return invalid;
+/** Adds the schemas that a keyword holds to what is still to be read. */
+function open(keyword: string, below: unknown, from: Place, places: Place[]): void {
+  if (typeof below !== 'object' || below === null) return;
+  const steps = from.steps + 1;
+  if (NAMED_SCHEMAS.has(keyword)) {
+    const reachable = from.reachable && keyword === 'properties';
+    for (const [step, schema] of Object.entries(below)) places.push({ schema, step, from, steps, reachable });
+  } else if (SCHEMAS.has(keyword)) {
+    for (const schema of Array.isArray(below) ? (below as unknown[]) : [below])
+      places.push({ schema, step: keyword, from, steps, reachable: false });
   }
-  return undefined;
 }
 
-function collectBelow(
-  keyword: string,
-  below: unknown,
-  { path, reachable }: Place,
-  plan: MirroredParam[],
-): string | undefined {
-  if (!MAPS.has(keyword)) return collect(below, { path: [...path, keyword], reachable: false }, plan);
-  if (typeof below !== 'object' || below === null) return undefined;
-  const stays = reachable && keyword === 'properties';
-  for (const [name, schema] of Object.entries(below)) {
-    const invalid = collect(schema, { path: [...path, name], reachable: stays }, plan);
-    if (invalid !== undefined) return invalid;
-  }
-  return undefined;
-}
-
-function annotated(schema: Schema, { path, reachable }: Place, plan: MirroredParam[]): string | undefined {
+function annotated(schema: Schema, place: Place): MirroredParam | { readonly invalid: string } {
   const name = schema[ANNOTATION];
-  const where = path.join('.').slice(0, 100) || 'the schema itself';
-  if (typeof name !== 'string' || !TOKEN.test(name)) return `${ANNOTATION} of ${where} is no header name`;
-  if (!reachable || path.length === 0)
-    return `${ANNOTATION} of ${where} is not on a property of the arguments`;
-  const { type } = schema;
-  if (!TYPES.has(type)) return `${ANNOTATION} of ${where} is on a type that no header mirrors`;
-  plan.push({ header: PREFIX + name, path, type: type as MirroredParam['type'] });
-  return undefined;
+  const path = pathTo(place);
+  const where = path.join('.').slice(0, SHOWN) || 'the schema itself';
+  const wrong = (why: string) => ({ invalid: `${ANNOTATION} of ${where} ${why}` });
+  if (typeof name !== 'string' || !TOKEN.test(name)) return wrong('is no header name');
+  if (!place.reachable || place.steps === 0) return wrong('is not on a property of the arguments');
+  if (place.steps > MAX_STEPS) return wrong(`is more than ${MAX_STEPS} steps deep`);
+  if (!TYPES.has(schema['type'])) return wrong('is on a type that no header mirrors');
+  return { header: PREFIX + name, path, type: schema['type'] as MirroredParam['type'] };
 }
 
-/** Headers that mirror the arguments of a call, by name. `params` is the range of the call's `params` in `bytes`. */
+/** The steps that led to a schema, the last of them where there are too many. */
+function pathTo(place: Place): string[] {
+  const path: string[] = [];
+  for (let at = place; at.from && path.length <= MAX_STEPS; at = at.from) path.push(at.step);
+  return path.reverse();
+}
+
+/**
+ * Headers that mirror the arguments of a call, by name in small letters; none where a member is given twice. `params` is
+ * the range of the call's `params` in `bytes`.
+ */
 export function mirroredHeaders(
   plan: HeaderPlan,
   bytes: Buffer,
   params: Span | undefined,
 ): Record<string, string> {
   const headers: Record<string, string> = {};
-  for (const param of plan) {
-    const text = textOf(param, bytes, params);
-    if (text !== undefined) headers[param.header.toLowerCase()] = encodeHeaderValue(text);
+  try {
+    for (const [{ header }, { text }] of statedArguments(plan, bytes, params))
+      headers[header.toLowerCase()] = encodeHeaderValue(text);
+  } catch (error) {
+    ambiguity(error);
   }
   return headers;
 }
@@ -127,49 +155,30 @@ export function headerMismatch(
   params: Span | undefined,
   header: (name: string) => string | undefined,
 ): string | undefined {
+  if (plan.length === 0) return undefined;
+  let stated: Map<MirroredParam, Stated>;
+  try {
+    stated = statedArguments(plan, bytes, params);
+  } catch (error) {
+    return ambiguity(error);
+  }
   for (const param of plan) {
-    const expected = textOf(param, bytes, params);
-    const given = header(param.header.toLowerCase());
-    const where = `argument ${param.path.join('.')}`;
-    if (given === undefined && expected === undefined) continue;
-    if (given === undefined) return `The header ${param.header} is missing for ${where}`;
-    if (expected === undefined) return `The header ${param.header} is there without ${where}`;
-    const decoded = decodeHeaderValue(given);
-    if (decoded === undefined) return `The header ${param.header} cannot be decoded`;
-    if (!isSame(param, decoded, expected)) return `The header ${param.header} differs from ${where}`;
+    const why = mismatch(param, stated.get(param), header(param.header.toLowerCase()));
+    if (why !== undefined) return why;
   }
   return undefined;
 }
 
-const NUMBER = /^[-+]?\d{1,400}(\.\d{1,400})?([eE][-+]?\d{1,4})?$/;
-
-function isSame({ type }: MirroredParam, given: string, expected: string): boolean {
-  return (
-    given === expected || (type === 'integer' && NUMBER.test(given) && Number(given) === Number(expected))
-  );
-}
-
-/** The text that mirrors an argument; undefined where it is absent, null, or of another type than the schema says. */
-function textOf({ path, type }: MirroredParam, bytes: Buffer, params: Span | undefined): string | undefined {
-  const span = params && argument(bytes, params, path);
-  if (!span) return undefined;
-  const value = valueAt(bytes, span);
-  switch (type) {
-    case 'string':
-      return typeof value === 'string' ? value : undefined;
-    case 'boolean':
-      return typeof value === 'boolean' ? String(value) : undefined;
-    case 'integer':
-      return Number.isSafeInteger(value) ? String(value) : undefined;
-  }
-}
-
-function argument(bytes: Buffer, params: Span, path: readonly string[]): Span | undefined {
-  try {
-    return member(bytes, params.start, 'arguments', ...path);
-  } catch (error) {
-    // Named twice: nobody can say what is mirrored.
-    if (error instanceof JsonError) return undefined;
-    throw error;
-  }
+function mismatch(
+  param: MirroredParam,
+  stated: Stated | undefined,
+  given: string | undefined,
+): string | undefined {
+  const where = `argument ${param.path.join('.').slice(0, SHOWN)}`;
+  if (given === undefined)
+    return stated?.owed ? `The header ${param.header} is missing for ${where}` : undefined;
+  const text = decodeHeaderValue(given);
+  if (text === undefined) return `The header ${param.header} cannot be decoded`;
+  if (!stated) return `The header ${param.header} is there without ${where}`;
+  return means(text, stated) ? undefined : `The header ${param.header} differs from ${where}`;
 }

@@ -1,6 +1,7 @@
 import type { Clock } from '../base/clock.js';
 import type { Agent } from '../pipeline/exchange.js';
 import { severity } from '../protocol/log-levels.js';
+import { concerns } from '../protocol/subscription-filter.js';
 import { Notices } from './notices.js';
 
 /** What one agent wants to hear from a server. */
@@ -118,12 +119,7 @@ export class Audience {
   /** Who is to hear of an update: a server may name a part of what was subscribed to. */
   subscribers(updated: string): Agent[] {
     const told: Agent[] = [];
-    for (const { agent, uris } of this.#listeners.values())
-      for (const uri of uris)
-        if (updated === uri || isPartOf(updated, uri)) {
-          told.push(agent);
-          break;
-        }
+    for (const { agent, uris } of this.#listeners.values()) if (concerns(uris, updated)) told.push(agent);
     return told;
   }
 
@@ -148,8 +144,4 @@ export class Audience {
     const wanted = this.#listeners.get(agent.id)?.level;
     return wanted === undefined || severity(level) < 0 || severity(level) >= severity(wanted);
   }
-}
-
-function isPartOf(uri: string, whole: string): boolean {
-  return uri.startsWith(whole) && (whole.endsWith('/') || '/#?'.includes(uri[whole.length] ?? ' '));
 }

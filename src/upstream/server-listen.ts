@@ -1,56 +1,81 @@
-import { type Filter, filterText, NOTHING, readFilter } from '../protocol/subscription-filter.js';
+import type { Clock, Timer } from '../base/clock.js';
 import type { Message } from '../wire/message.js';
 import type { Connection } from './connection.js';
+import { timedOut } from './request-failures.js';
 
-export interface ServerListenDeps {
-  /** JSON text of the `_meta` of the request. */
-  readonly meta: string;
-  /** The server acknowledged: before anything else of this stream, and of any message behind it. */
-  readonly acknowledged: (listen: ServerListen) => void;
-  readonly heard: (listen: ServerListen, message: Message) => void;
-  /** It ended, by no act of ours: `answer` is the server's response, undefined where the stream broke. */
-  readonly ended: (listen: ServerListen, answer: Message | undefined, failure: unknown) => void;
+const METHOD = 'subscriptions/listen';
+
+/** How a subscription ended by no act of ours. */
+export type ServerListenEnd =
+  | { readonly kind: 'answered'; readonly answer: Message }
+  /** By `notifications/cancelled`. */
+  | { readonly kind: 'withdrawn' }
+  | { readonly kind: 'broken'; readonly failure: unknown };
+
+export interface ServerListenEvents {
+  /** Called before anything else of this stream, and before any message that the server sent behind it. */
+  readonly acknowledged: (acknowledgement: Message) => void;
+  readonly heard: (message: Message) => void;
+  /** Called once, and nothing follows. */
+  readonly ended: (end: ServerListenEnd) => void;
 }
 
-/** One `subscriptions/listen` that is open at a server. */
+export interface ServerListenRequest {
+  readonly serverId: string;
+  /** JSON text of `_meta`. */
+  readonly meta: string;
+  /** JSON text of `notifications`. */
+  readonly filter: string;
+  readonly clock: Clock;
+  /** Until the server must have acknowledged, in milliseconds. */
+  readonly ackMs: number;
+}
+
+/** One `subscriptions/listen` that is open at a server, until `close` or its own end. */
 export class ServerListen {
-  readonly filter: Filter;
-  #honoured: Filter | undefined;
+  readonly #events: ServerListenEvents;
   readonly #end = new AbortController();
+  readonly #late: Timer;
+  #acknowledged = false;
 
-  constructor(filter: Filter) {
-    this.filter = filter;
-  }
-
-  /** What the server agreed to; nothing before it did. */
-  get honoured(): Filter {
-    return this.#honoured ?? NOTHING;
-  }
-
-  open(connection: Connection, deps: ServerListenDeps): void {
-    const params = `{"_meta":${deps.meta},"notifications":${filterText(this.filter)}}`;
-    const listener = (message: Message) => this.#take(message, deps);
-    connection.stream('subscriptions/listen', params, { signal: this.#end.signal, listener }).then(
-      (answer) => this.#ended(deps, answer, undefined),
-      (failure: unknown) => this.#ended(deps, undefined, failure),
+  constructor(connection: Connection, request: ServerListenRequest, events: ServerListenEvents) {
+    this.#events = events;
+    const { serverId, meta, filter, clock, ackMs } = request;
+    this.#late = clock.after(ackMs, () =>
+      this.#ended({ kind: 'broken', failure: timedOut(serverId, METHOD, ackMs) }),
+    );
+    const params = `{"_meta":${meta},"notifications":${filter}}`;
+    const listener = (message: Message) => this.#take(message);
+    connection.stream(METHOD, params, { signal: this.#end.signal, listener }).then(
+      (answer) => this.#ended({ kind: 'answered', answer }),
+      (failure: unknown) => this.#ended({ kind: 'broken', failure }),
     );
   }
 
+  /** Ends it: nothing more is told of it. */
   close(): void {
+    this.#late.cancel();
     this.#end.abort();
   }
 
-  #take(message: Message, deps: ServerListenDeps): void {
+  #take(message: Message): void {
     if (this.#end.signal.aborted) return;
-    if (message.method !== 'notifications/subscriptions/acknowledged') return deps.heard(this, message);
-    if (this.#honoured) return;
-    this.#honoured = readFilter(message) ?? NOTHING;
-    deps.acknowledged(this);
+    switch (message.method) {
+      case 'notifications/subscriptions/acknowledged':
+        if (this.#acknowledged) return;
+        this.#acknowledged = true;
+        this.#late.cancel();
+        return this.#events.acknowledged(message);
+      case 'notifications/cancelled':
+        return this.#ended({ kind: 'withdrawn' });
+      default:
+        return this.#events.heard(message);
+    }
   }
 
-  #ended(deps: ServerListenDeps, answer: Message | undefined, failure: unknown): void {
+  #ended(end: ServerListenEnd): void {
     if (this.#end.signal.aborted) return;
-    this.#end.abort();
-    deps.ended(this, answer, failure);
+    this.close();
+    this.#events.ended(end);
   }
 }

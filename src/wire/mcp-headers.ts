@@ -8,10 +8,13 @@ import { isUtf8 } from 'node:buffer';
 const OPENING = '=?base64?';
 const CLOSING = '?=';
 
-/** What a header carries as it is: visible ASCII, with spaces and tabs inside. */
+/** What arrives as it was sent: visible ASCII, with spaces and tabs inside only, because those around it are cut off. */
 const PLAIN = /^[\x21-\x7e](?:[\t\x20-\x7e]*[\x21-\x7e])?$/;
+/** What a header may hold at all. */
+const HELD = /^[\t\x20-\x7e]*$/;
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 
+/** The header's value that stands for a text. */
 export function encodeHeaderValue(text: string): string {
   if (PLAIN.test(text) && !isMarked(text)) return text;
   return OPENING + Buffer.from(text).toString('base64') + CLOSING;
@@ -19,7 +22,9 @@ export function encodeHeaderValue(text: string): string {
 
 /** The text that a header's value stands for; undefined for one that stands for none. */
 export function decodeHeaderValue(value: string): string | undefined {
-  if (!isMarked(value)) return /^[\t\x20-\x7e]*$/.test(value) ? value : undefined;
+  if (!isMarked(value)) return HELD.test(value) ? value : undefined;
+  // The two markers may not share a character.
+  if (value.length < OPENING.length + CLOSING.length) return undefined;
   const coded = value.slice(OPENING.length, -CLOSING.length);
   if (!BASE64.test(coded)) return undefined;
   const bytes = Buffer.from(coded, 'base64');
@@ -27,5 +32,5 @@ export function decodeHeaderValue(value: string): string | undefined {
 }
 
 function isMarked(text: string): boolean {
-  return text.length >= OPENING.length + CLOSING.length && text.startsWith(OPENING) && text.endsWith(CLOSING);
+  return text.startsWith(OPENING) && text.endsWith(CLOSING);
 }

@@ -4,6 +4,7 @@ import { initializeText, POST_HEADERS } from './agent-gateway.js';
 import type { Incoming } from './agent-http.js';
 import { open } from './agent-http.js';
 import { nextText } from './forwarding.js';
+import type { Wire } from './mcp-server.js';
 
 /** An agent that has one way for everything, and speaks in texts. */
 export interface TextAgent {
@@ -42,6 +43,11 @@ export class LineAgent implements TextAgent {
   async hear(): Promise<string> {
     while (this.#lines.length === 0) await once(this.stdout, 'line');
     return this.#lines.shift() ?? '';
+  }
+
+  /** The next message, parsed. */
+  async hearWire(): Promise<Wire> {
+    return JSON.parse(await this.hear()) as Wire;
   }
 }
 

@@ -1,0 +1,5 @@
+/** A server of the matrix that listens. */
+export interface MatrixServer {
+  readonly url: string;
+  close(): Promise<void>;
+}
