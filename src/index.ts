@@ -20,6 +20,6 @@ export {
 export type { GatewayConfig, ServerConfig } from './config/types.js';
 export { ListenError } from './downstream/listen.js';
 export type { EventSink, GatewayEvent } from './pipeline/events.js';
-export { type Scope, scopeOf, toolListTtlMs } from './protocol/hints.js';
+export { emittedScope, remainingTtlMs, type Scope, scopeOf, toolListTtlMs } from './protocol/hints.js';
 export type { ListKind } from './protocol/methods.js';
 export { listCacheKey, poolKey, poolKeyMatches, shownPoolKey } from './protocol/pool-key.js';

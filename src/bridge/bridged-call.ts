@@ -173,8 +173,10 @@ export class BridgedCall implements Exchange {
   #progress(message: Message, leg: Exchange): Message | undefined {
     const token = tokenOf(leg.message);
     if (token === undefined || token === this.#token) return token === undefined ? undefined : message;
-    const span = paramOf(message, 'progressToken');
-    return span && readMessage(splice(message.bytes, [{ ...span, text: token }]));
+    // What was edited on its way has lost its ranges.
+    const read = readMessage(message.bytes);
+    const span = paramOf(read, 'progressToken');
+    return span && readMessage(splice(read.bytes, [{ ...span, text: token }]));
   }
 
   #unreachable(why: string): GatewayError {

@@ -8,7 +8,7 @@ import type { Generation, Generations } from './generations.js';
 import { FIRST_PAGE, variantNamed } from './list-key.js';
 import type { ListRequest, Spot } from './list-request.js';
 import type { Presentations } from './presentations.js';
-import { type ResultHints, readHints } from './result-hints.js';
+import type { ResultHints } from './result-hints.js';
 import type { Entry, Store } from './store.js';
 
 export interface LandingDeps {
@@ -37,8 +37,7 @@ export interface Landing {
 export function land(landing: Landing, deps: LandingDeps): void {
   const { request, generation, answer } = landing;
   if (answer.kind === 'error') return forgetWalk(request, answer, deps.store);
-  const { serverId, message } = request.exchange;
-  const hints = readHints(serverId, message.method, request.method, answer);
+  const hints = deps.presentations.read(request.exchange, request.method, answer);
   if (!hints || !generation.current || !isKnownPage(request, deps.store)) return;
   deps.generations.overtake(generation);
   const share = hints.scope === 'public' && maySharePublic(request, deps);
@@ -93,7 +92,8 @@ function keep(
   const freshUntil = wanted === undefined ? undefined : receivedAt + keptMs;
   const entry: Entry = { ...spot, message: answer, receivedAt, freshUntil, doubts };
   store.commit(entry);
-  presentations.kept(entry);
+  const message = store.lookup(entry.key)?.message;
+  if (message) presentations.kept(answer, hints, { entry, message });
   if (nextCursor !== undefined) reserve(entry, nextCursor, store);
 }
 

@@ -16,7 +16,7 @@ import { guardedStore } from './guarded-store.js';
 import { ListFetch, type ListFetchDeps } from './list-fetch.js';
 import { variantOf, walkKey } from './list-key.js';
 import { listRequest } from './list-request.js';
-import { Presentations } from './presentations.js';
+import { type Kept, Presentations } from './presentations.js';
 import { selectionOf } from './selection.js';
 import type { Entry, Store } from './store.js';
 
@@ -75,7 +75,7 @@ class ListCache {
     const kept = exchange.fresh ? undefined : this.#kept(exchange, variant, partition, false);
     if (!kept) return this.#fetch(exchange, method, variant, partition, next);
     this.#report(exchange, 'hit');
-    return presentations.hit(exchange, method, kept.entry, kept.message, false);
+    return presentations.hit(exchange, method, kept, false);
   }
 
   async call(exchange: Exchange, next: Handler): Promise<Message> {
@@ -124,7 +124,7 @@ class ListCache {
       const unreachable = failure instanceof GatewayError && UNREACHABLE.has(failure.code);
       const kept =
         unreachable && !exchange.fresh ? this.#kept(exchange, variant, partition, true) : undefined;
-      if (kept) return this.#deps.presentations.hit(exchange, method, kept.entry, kept.message, true);
+      if (kept) return this.#deps.presentations.hit(exchange, method, kept, true);
       throw failure;
     }
   }
@@ -142,12 +142,6 @@ class ListCache {
   #report({ serverId, message }: Exchange, outcome: Outcome): void {
     this.#deps.emit({ type: 'cache_outcome', serverId, method: message.method, outcome });
   }
-}
-
-/** What a caller may be given from the cache. */
-interface Kept {
-  readonly entry: Entry;
-  readonly message: Message;
 }
 
 type Outcome = Extract<GatewayEvent, { type: 'cache_outcome' }>['outcome'];

@@ -1,13 +1,13 @@
 import type { Clock } from '../base/clock.js';
 import { GatewayError } from '../base/errors.js';
 import type { Exchange } from '../pipeline/exchange.js';
-import { remainingTtlMs, type Scope, toolListTtlMs } from '../protocol/hints.js';
+import { emittedScope, remainingTtlMs, toolListTtlMs } from '../protocol/hints.js';
 import type { CacheableMethod } from '../protocol/methods.js';
 import { listCacheKey } from '../protocol/pool-key.js';
 import type { Message } from '../wire/message.js';
 import { freshUntil, type TtlRules } from './freshness.js';
 import { ReadyAnswer } from './ready-answer.js';
-import { readHints } from './result-hints.js';
+import { type ResultHints, readHints } from './result-hints.js';
 import type { Entry } from './store.js';
 
 export interface PresentationDeps {
@@ -17,11 +17,10 @@ export interface PresentationDeps {
   readonly hints: 'modern' | 'always';
 }
 
-/** One answer as it may leave; `ready` undefined: as it is, for it is not complete. */
-interface Presentation {
-  readonly ready: ReadyAnswer | undefined;
-  /** What the server itself said, within our bound. */
-  readonly ownMs: number;
+/** An entry that holds an answer. */
+export interface Kept {
+  readonly entry: Entry;
+  readonly message: Message;
 }
 
 /**
@@ -31,77 +30,77 @@ interface Presentation {
  */
 export class Presentations {
   readonly #deps: PresentationDeps;
+  readonly #hints = new WeakMap<Message, ResultHints>();
+  readonly #kept = new WeakMap<Message, Kept>();
   /** Prepared once for each answer, however often it leaves. */
-  readonly #prepared = new WeakMap<Message, Presentation>();
-  readonly #kept = new WeakMap<Message, Entry>();
+  readonly #ready = new WeakMap<Message, ReadyAnswer>();
 
   constructor(deps: PresentationDeps) {
     this.#deps = deps;
   }
 
-  /** An answer was kept: what leaves of it from now on is told so. */
-  kept(entry: Entry): void {
-    if (entry.message) this.#kept.set(entry.message, entry);
+  /** `readHints` of an answer, which is read once. */
+  read({ serverId, message }: Exchange, method: CacheableMethod, answer: Message): ResultHints | undefined {
+    const known = this.#hints.get(answer);
+    if (known) return known;
+    const hints = readHints(serverId, message.method, method, answer);
+    if (hints) this.#hints.set(answer, hints);
+    return hints;
   }
 
-  /** A kept answer; `doubted`: it is served because the server cannot be asked. */
-  hit(exchange: Exchange, method: CacheableMethod, entry: Entry, answer: Message, doubted: boolean): Message {
+  /** An answer was kept, in these or in equal bytes: what leaves of it from now on is told so. */
+  kept(answer: Message, hints: ResultHints, kept: Kept): void {
+    this.#kept.set(answer, kept);
+    this.#hints.set(kept.message, hints);
+  }
+
+  /** A kept answer; `doubted`: it is served because its server cannot be asked. */
+  hit(exchange: Exchange, method: CacheableMethod, { entry, message }: Kept, doubted: boolean): Message {
     const { clock, rules } = this.#deps;
+    const ready = this.#ready.get(message) ?? this.#prepared(exchange, method, message, entry);
     const remainingMs = doubted ? 0 : remainingTtlMs(freshUntil(entry, rules), clock.now());
-    const shared = entry.place === listCacheKey('', entry.serverId, 'public');
-    return this.#leave(exchange, method, answer, shared ? 'public' : 'private', remainingMs);
+    return ready?.leave(exchange.message.id, remainingMs) ?? message;
   }
 
   /** An answer that has just come. */
   fetched(exchange: Exchange, method: CacheableMethod, answer: Message): Message {
-    const entry = this.#kept.get(answer);
-    if (entry) return this.hit(exchange, method, entry, answer, false);
-    return this.#leave(exchange, method, answer, 'private', 0);
+    const kept = this.#kept.get(answer);
+    if (kept) return this.hit(exchange, method, kept, false);
+    const ready = this.#ready.get(answer) ?? this.#prepared(exchange, method, answer, undefined);
+    return ready?.leave(exchange.message.id, 0) ?? answer;
   }
 
-  /** An answer that the cache had nothing to do with: its server's own time is told. */
+  /** An answer that the cache had nothing to do with: its server's own time is told, within our bound. */
   passed(exchange: Exchange, method: CacheableMethod, answer: Message): Message {
-    return this.#leave(exchange, method, answer, 'private', undefined);
+    const ready = this.#prepared(exchange, method, answer, undefined);
+    if (!ready) return answer;
+    const own = toolListTtlMs(this.#hints.get(answer)?.ttlMs, 0, this.#deps.rules.maxTtlMs);
+    return ready.leave(exchange.message.id, Math.floor(own));
   }
 
-  #leave(
-    { era, message }: Exchange,
+  /** Undefined for what is not complete, or cannot be read: that leaves as it came. */
+  #prepared(
+    exchange: Exchange,
     method: CacheableMethod,
     answer: Message,
-    scope: Scope,
-    remainingMs: number | undefined,
-  ): Message {
-    if (answer.kind !== 'result') return answer;
-    let prepared = this.#prepared.get(answer);
-    if (!prepared) {
-      prepared = this.#prepare(answer, message.method, method, era === 'modern', scope);
-      this.#prepared.set(answer, prepared);
+    entry: Entry | undefined,
+  ): ReadyAnswer | undefined {
+    const hints = answer.kind === 'result' ? this.#readable(exchange, method, answer) : undefined;
+    if (!hints) return undefined;
+    const type = exchange.era === 'modern';
+    const shared = entry !== undefined && entry.place === listCacheKey('', entry.serverId, 'public');
+    const scope = type || this.#deps.hints === 'always' ? emittedScope(hints.scope, shared) : undefined;
+    const ready = new ReadyAnswer(answer, hints, { scope, type });
+    this.#ready.set(answer, ready);
+    return ready;
+  }
+
+  #readable(exchange: Exchange, method: CacheableMethod, answer: Message): ResultHints | undefined {
+    try {
+      return this.read(exchange, method, answer);
+    } catch (failure) {
+      if (failure instanceof GatewayError) return undefined;
+      throw failure;
     }
-    return prepared.ready?.leave(message.id, remainingMs ?? prepared.ownMs) ?? answer;
-  }
-
-  #prepare(
-    answer: Message,
-    name: string,
-    method: CacheableMethod,
-    modern: boolean,
-    scope: Scope,
-  ): Presentation {
-    const { hints, rules } = this.#deps;
-    const own = completeHints(name, method, answer);
-    if (!own) return { ready: undefined, ownMs: 0 };
-    const tell = modern || hints === 'always' ? { scope } : undefined;
-    const ownMs = Math.floor(toolListTtlMs(own.ttlMs, 0, rules.maxTtlMs));
-    return { ready: new ReadyAnswer(answer, { tell, modern }), ownMs };
-  }
-}
-
-/** Undefined for what is not complete, or cannot be read: that leaves as it came. */
-function completeHints(name: string, method: CacheableMethod, answer: Message) {
-  try {
-    return readHints('', name, method, answer);
-  } catch (failure) {
-    if (failure instanceof GatewayError) return undefined;
-    throw failure;
   }
 }

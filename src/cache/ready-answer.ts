@@ -1,78 +1,81 @@
-import type { Scope } from '../protocol/hints.js';
-import { member, type Span, splice } from '../wire/json.js';
-import { type MemberChanges, memberEdits } from '../wire/members.js';
-import { type Message, readMessage } from '../wire/message.js';
+import { type Span, splice } from '../wire/json.js';
+import { type Message, withId } from '../wire/message.js';
+import { hintEdits, movedBy, type Telling, timeHole } from './hint-edits.js';
+import type { ResultHints } from './result-hints.js';
 
-/** What an answer says of its own freshness when it leaves; undefined: nothing. */
-export interface Hints {
-  readonly scope: Scope;
-}
-
-const NO_HOLE: Span = { start: 0, end: 0 };
+const NOWHERE: Span = { start: 0, end: 0 };
 
 /**
- * An answer that is ready to leave but for the id of its request and, where it has hints, the milliseconds that remain
- * of it.
+ * A result that is ready to leave but for the id of its request and, where it tells one, the time that remains of it:
+ * each time it leaves, one copy is made of it.
  */
 export class ReadyAnswer {
   readonly #message: Message;
-  /** Where the remaining time stands; undefined where none is told. */
-  readonly #ttl: Span | undefined;
+  readonly #timed: TimedTemplate | undefined;
 
-  /** `result` says what becomes of the answer's hints. */
-  constructor(answer: Message, result: { readonly tell: Hints | undefined; readonly modern: boolean }) {
-    const at = answer.body?.start ?? 0;
-    const edits = memberEdits(answer.bytes, at, changesFor(result.tell, result.modern));
-    this.#message = edits.length === 0 ? answer : readMessage(splice(answer.bytes, edits));
-    this.#ttl = result.tell && member(this.#message.bytes, this.#message.body?.start ?? 0, 'ttlMs');
+  constructor(answer: Message, hints: ResultHints, telling: Telling) {
+    const { bytes, idSpan = NOWHERE, body = NOWHERE } = answer;
+    const edits = hintEdits(bytes, body.start, hints, telling);
+    const moved = ({ start, end }: Span) => ({ start: movedBy(edits, start), end: movedBy(edits, end) });
+    const edited = { bytes: splice(bytes, edits), idSpan: moved(idSpan), body: moved(body) };
+    this.#message = edits.length === 0 ? answer : { ...answer, ...edited };
+    if (telling.scope !== undefined)
+      this.#timed = new TimedTemplate(edited, timeHole(body.start, hints, edits));
   }
 
-  /** The whole answer for one request; `id` is JSON text. */
+  /** The whole answer for one request. `id` is JSON text; `remainingMs` is whole. */
   leave(id: string, remainingMs: number): Message {
-    const { bytes, idSpan = NO_HOLE, body = NO_HOLE } = this.#message;
-    const ttl = this.#ttl && { span: this.#ttl, text: String(remainingMs) };
-    const own = { span: idSpan, text: id };
-    const holes = !ttl ? [own] : idSpan.start < ttl.span.start ? [own, ttl] : [ttl, own];
-    const grown = (at: number) =>
-      holes.reduce((sum, { span, text }) => (span.end <= at ? sum + growthOf(span, text) : sum), 0);
-    return {
-      ...this.#message,
-      id,
-      bytes: filled(bytes, holes),
-      idSpan: { start: idSpan.start + grown(idSpan.start), end: idSpan.end + grown(idSpan.end) },
-      body: { start: body.start + grown(body.start), end: body.end + grown(body.end) },
-    };
+    if (this.#timed) return this.#timed.fill(id, String(remainingMs));
+    if (id === this.#message.id) return this.#message;
+    return { ...this.#message, ...idMoved(this.#message, id), id, bytes: withId(this.#message, id) };
   }
 }
 
-interface Hole {
-  readonly span: Span;
-  readonly text: string;
+function idMoved({ idSpan = NOWHERE, body = NOWHERE }: Message, id: string): { idSpan: Span; body: Span } {
+  const end = idSpan.start + Buffer.byteLength(id);
+  const by = idSpan.start < body.start ? end - idSpan.end : 0;
+  return { idSpan: { start: idSpan.start, end }, body: { start: body.start + by, end: body.end + by } };
 }
 
-function changesFor(tell: Hints | undefined, modern: boolean): MemberChanges {
-  const resultType = modern ? { resultType: '"complete"' } : {};
-  const gone = modern ? [] : ['resultType'];
-  if (!tell) return { remove: [...gone, 'ttlMs', 'cacheScope'] };
-  return { remove: gone, set: { ...resultType, ttlMs: '0', cacheScope: JSON.stringify(tell.scope) } };
-}
+/** The bytes around two holes, of which the time is within the body and the id before or behind it. */
+class TimedTemplate {
+  readonly #head: Buffer;
+  readonly #middle: Buffer;
+  readonly #tail: Buffer;
+  readonly #idFirst: boolean;
+  readonly #id: Span;
+  readonly #time: Span;
+  readonly #body: Span;
 
-/** Of JSON text that holds ASCII only, or an id as its agent spelled it. */
-function growthOf({ start, end }: Span, text: string): number {
-  return Buffer.byteLength(text) - (end - start);
-}
-
-/** A copy of `bytes` with each hole's text in its place; holes in their order. */
-function filled(bytes: Buffer, holes: readonly Hole[]): Buffer {
-  const size = holes.reduce((sum, { span, text }) => sum + growthOf(span, text), bytes.length);
-  const copy = Buffer.allocUnsafe(size);
-  let from = 0;
-  let to = 0;
-  for (const { span, text } of holes) {
-    to += bytes.copy(copy, to, from, span.start);
-    to += copy.write(text, to);
-    from = span.end;
+  constructor({ bytes, idSpan, body }: { bytes: Buffer; idSpan: Span; body: Span }, time: Span) {
+    this.#idFirst = idSpan.start < time.start;
+    const [first, second] = this.#idFirst ? [idSpan, time] : [time, idSpan];
+    this.#head = bytes.subarray(0, first.start);
+    this.#middle = bytes.subarray(first.end, second.start);
+    this.#tail = bytes.subarray(second.end);
+    this.#id = idSpan;
+    this.#time = time;
+    this.#body = body;
   }
-  bytes.copy(copy, to, from);
-  return copy;
+
+  fill(id: string, time: string): Message {
+    const idBytes = Buffer.byteLength(id);
+    const [head, middle, tail] = [this.#head, this.#middle, this.#tail];
+    const bytes = Buffer.allocUnsafe(head.length + middle.length + tail.length + idBytes + time.length);
+    let at = head.copy(bytes);
+    at += bytes.write(this.#idFirst ? id : time, at);
+    at += middle.copy(bytes, at);
+    at += bytes.write(this.#idFirst ? time : id, at);
+    tail.copy(bytes, at);
+    return { bytes, kind: 'result', method: '', id, params: undefined, ...this.#spans(idBytes, time.length) };
+  }
+
+  #spans(idBytes: number, timeBytes: number): { idSpan: Span; body: Span } {
+    const idGrowth = idBytes - (this.#id.end - this.#id.start);
+    const timeGrowth = timeBytes - (this.#time.end - this.#time.start);
+    const idAt = this.#id.start + (this.#idFirst ? 0 : timeGrowth);
+    const bodyAt = this.#body.start + (this.#idFirst ? idGrowth : 0);
+    const bodyEnd = this.#body.end + timeGrowth + (this.#idFirst ? idGrowth : 0);
+    return { idSpan: { start: idAt, end: idAt + idBytes }, body: { start: bodyAt, end: bodyEnd } };
+  }
 }

@@ -8,6 +8,9 @@ const QUOTE = 0x22;
 const OPEN_BRACE = 0x7b;
 const OPEN_BRACKET = 0x5b;
 
+/** Members of a result that are for its receiver's cache, and the one that says what the result is. */
+export type HintName = 'resultType' | 'ttlMs' | 'cacheScope';
+
 /** What a complete result says of how it may be kept. */
 export interface ResultHints {
   /** As the server sent it, ±Infinity where it is out of range; undefined where it is absent or no number. */
@@ -15,6 +18,8 @@ export interface ResultHints {
   readonly scope: Scope;
   /** Undefined on the last page. */
   readonly nextCursor: string | undefined;
+  /** Where the members stand that are there, whatever they hold. */
+  readonly places: Readonly<Partial<Record<HintName, Span>>>;
 }
 
 /**
@@ -38,6 +43,7 @@ export function readHints(
         ttlMs: numberAt(bytes, ttlMs),
         scope: scopeOf(textAt(bytes, cacheScope)),
         nextCursor: textAt(bytes, nextCursor),
+        places: members,
       };
   }
   if (!list) return undefined;
@@ -48,7 +54,7 @@ export function readHints(
   );
 }
 
-type Name = 'resultType' | 'ttlMs' | 'cacheScope' | 'nextCursor' | NonNullable<CacheableMethod['list']>;
+type Name = HintName | 'nextCursor' | NonNullable<CacheableMethod['list']>;
 
 const NAMES: ReadonlySet<string> = new Set<Name>([
   'resultType',

@@ -28,7 +28,8 @@ const MAX_EARLY = 256;
 
 /**
  * An agent whose messages all take one way in and one way out: stdio, or the HTTP+SSE pair. Answers leave in the order
- * in which they are ready. Each `initialize` begins a session; the one before it, if any, is over.
+ * in which they are ready. Each `initialize` begins a session; the one before it, if any, is over. Requests that declare
+ * a revision of the modern era belong to none.
  */
 export class Pipe {
   readonly #options: PipeOptions;

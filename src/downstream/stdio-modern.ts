@@ -7,7 +7,6 @@ import type { Message } from '../wire/message.js';
 import { InFlight } from './agent-exchange.js';
 import type { Backend } from './backend.js';
 import { errorBytes, type Failure, failureOf } from './errors.js';
-
 import { ModernAgent, ModernExchange } from './modern-exchange.js';
 import { isModern, ModernRequests } from './modern-request.js';
 import type { PipeOutlet } from './reply.js';
@@ -51,8 +50,8 @@ export class StdioModern {
       this.#profile = request.profile;
       exchange = new ModernExchange({
         ...{ serverId, message, request, caller, fresh: false },
-        outlet: { send: (bytes) => this.#send(exchange, bytes) },
-        dropped: (dropped, why) => this.#dropped(dropped, why),
+        outlet: message.method === LISTEN ? { send: (bytes) => this.#tell(exchange, bytes) } : outlet,
+        dropped: this.#dropped,
       });
     } catch (error) {
       return outlet.answer(errorBytes(this.#failure(error), message.id));
@@ -81,7 +80,8 @@ export class StdioModern {
 
   /** Ends every subscription gently: nothing follows on them. */
   endSubscriptions(): void {
-    for (const exchange of this.#inFlight.all()) if (isSubscription(exchange)) this.#endGently(exchange);
+    for (const exchange of this.#inFlight.all())
+      if (exchange.message.method === LISTEN) this.#endGently(exchange);
   }
 
   /** Ends everything under way: with an error, or without a word where there is none. */
@@ -110,9 +110,9 @@ export class StdioModern {
   }
 
   /** An agent that leaves too much unread would miss what a subscription tells: it must know that. */
-  #send(exchange: ModernExchange, bytes: Buffer): boolean {
+  #tell(subscription: ModernExchange, bytes: Buffer): boolean {
     const sent = this.#options.outlet.send(bytes);
-    if (!sent && isSubscription(exchange)) this.#endGently(exchange);
+    if (!sent) this.#endGently(subscription);
     return sent;
   }
 
@@ -126,8 +126,9 @@ export class StdioModern {
     return true;
   }
 
-  #endGently(exchange: ModernExchange): void {
-    this.#giveUp(exchange, this.#ended('The subscription was ended'), listenEnd(exchange.message.id));
+  #endGently(subscription: ModernExchange): void {
+    const end = listenEnd(subscription.message.id);
+    this.#giveUp(subscription, this.#ended('The subscription was ended'), end);
   }
 
   #giveUp(exchange: ModernExchange, reason: unknown, answer?: Buffer): void {
@@ -155,14 +156,10 @@ export class StdioModern {
     return failureOf(error, serverId);
   }
 
-  #dropped({ method }: Message, why: string): void {
+  readonly #dropped = ({ method }: Message, why: string): void => {
     const { serverId, emit } = this.#options;
     emit({ type: 'message_dropped', serverId, method, why });
-  }
-}
-
-function isSubscription({ message }: ModernExchange): boolean {
-  return message.method === LISTEN;
+  };
 }
 
 /** The id that a withdrawal names, as JSON text; undefined where nobody can tell. */

@@ -19,6 +19,11 @@ export function scopeOf(cacheScope: unknown): Scope {
   return cacheScope === 'public' ? 'public' : 'private';
 }
 
+/** The scope that an agent is told: `shared` is whether the list is kept for all callers of its server. */
+export function emittedScope(claimed: Scope, shared: boolean): Scope {
+  return shared ? claimed : 'private';
+}
+
 /** What an agent is told of a list that is kept until `until`, in whole milliseconds. */
 export function remainingTtlMs(until: number, now: number): number {
   return Math.max(0, Math.floor(until - now));

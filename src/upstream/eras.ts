@@ -9,6 +9,7 @@ const WEAK_MS = 30_000;
 
 interface Verdict {
   readonly speaks: boolean;
+  readonly weak: boolean;
   readonly until: number;
 }
 
@@ -34,16 +35,16 @@ export class Eras {
 
   note(serverId: string, era: Era, speaks: boolean, why: string, weak = false): void {
     const before = this.speaks(serverId, era);
-    const verdict: Verdict = { speaks, until: this.#clock.now() + (weak ? WEAK_MS : HORIZON_MS) };
+    const verdict: Verdict = { speaks, weak, until: this.#clock.now() + (weak ? WEAK_MS : HORIZON_MS) };
     this.#verdicts.set(serverId, { ...this.#verdicts.get(serverId), [era]: verdict });
     if (before !== speaks) this.#emit({ type: 'era_found', serverId, era, speaks, why });
   }
 
   /** A server of the legacy era answered: that it does not speak the modern one is certain now. */
   confirmLegacy(serverId: string): void {
-    this.note(serverId, 'legacy', true, 'it answered initialize');
-    if (this.speaks(serverId, 'modern') === false)
-      this.note(serverId, 'modern', false, 'it answered initialize');
+    const why = 'it answered initialize';
+    this.note(serverId, 'legacy', true, why);
+    if (this.#verdicts.get(serverId)?.modern?.weak) this.note(serverId, 'modern', false, why);
   }
 
   forget(serverId: string): void {

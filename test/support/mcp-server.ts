@@ -42,6 +42,8 @@ export interface ServerCall {
   ask(method: string, params?: unknown): Promise<Wire>;
   /** Sends raw text as one event on this request's own stream. */
   emit(text: string): void;
+  /** Breaks this request's connection. */
+  cut(): void;
 }
 
 /** JSON text of a result. */
@@ -242,6 +244,7 @@ export class McpServer {
         ...call,
         gone: gone.signal,
         emit,
+        cut: () => response.destroy(),
         notify: (method, params) => emit(JSON.stringify({ jsonrpc: '2.0', method, params })),
         ask: (method, params) => this.#ask(method, params, emit),
       });

@@ -12,12 +12,15 @@ export class Subscription {
   readonly message: Wire;
   readonly raw: string;
   readonly gone: AbortSignal;
+  /** Breaks its stream. */
+  readonly cut: () => void;
   readonly #emit: (text: string) => void;
   #answer!: (result: string) => void;
   #refuse!: (refusal: Refusal) => void;
   readonly answered: Promise<string>;
 
-  constructor({ message, raw, gone, emit }: ServerCall) {
+  constructor({ message, raw, gone, emit, cut }: ServerCall) {
+    this.cut = cut;
     this.message = message;
     this.raw = raw;
     this.gone = gone;

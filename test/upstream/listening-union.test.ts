@@ -166,11 +166,12 @@ test('agents that go leave the stream to the cache, until nobody uses the server
   await server.nth(1);
   const { stream } = await subscribed(gateway.url(), { toolsListChanged: true });
   stream.drop();
-  gateway.clock.advance(30_000);
+  server.last.changed('tools');
+  await gateway.happened('cache_purged');
   assert.equal(server.open.length, 1);
-  gateway.clock.advance(60_000);
-  await server.until(() => server.open.length === 0);
-  assert.equal(gateway.gateway.poolSize, 0);
+  await passUntil(gateway.clock, () => server.open.length === 0, 15_000);
+  await gateway.happened('server_disconnected');
+  assert.equal(server.all.length, 1);
 });
 
 test('a connection on which agents listen is not idle', async (t) => {
