@@ -29,6 +29,7 @@ const failed = [
   ...(await step('biome', inPackages('@biomejs/biome/bin/biome'), ['check', '.'], CHECK_LIMIT_MS)),
   ...(await step('types', inPackages('typescript/bin/tsc'), ['-p', 'test/tsconfig.json'], CHECK_LIMIT_MS)),
   ...(await step('conformance', ['--import', 'tsx'], ['test/conformance/run.ts'], CONFORMANCE_LIMIT_MS)),
+  ...(await step('clients', ['--import', 'tsx'], ['test/conformance/run-client.ts'], CONFORMANCE_LIMIT_MS)),
 ];
 console.log('\n# tests');
 const tests = await unit();

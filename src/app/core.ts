@@ -101,7 +101,8 @@ function buildBridge(base: Base, pool: Pool, handle: Handler): Bridge {
     listed: pool.listed.bind(pool),
   };
   const bounds = { parkMs, maxParkedCalls, maxAgents: maxSessions, agentIdleMs: sessionIdleMs };
-  return new Bridge({ ...base, ...bounds, eras: pool, servers });
+  const partitionOf = pool.partitionOf.bind(pool);
+  return new Bridge({ ...base, ...bounds, eras: pool, servers, partitionOf });
 }
 
 function buildPool(base: Base): Pool {

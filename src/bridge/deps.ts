@@ -33,6 +33,8 @@ export interface Servers {
 export interface BridgeDeps {
   readonly eras: Eras;
   readonly servers: Servers;
+  /** Name of the place where the lists that an agent may be given are kept. */
+  readonly partitionOf: (serverId: string, agent: Agent, caller: Caller) => string;
   readonly clock: Clock;
   readonly random: Random;
   readonly emit: EventSink;

@@ -1,20 +1,23 @@
 import { SERVER_INFO_META, TASKS_EXTENSION } from '../protocol/meta.js';
-import { LATEST_LEGACY_REVISION } from '../protocol/revisions.js';
+import { LATEST_LEGACY_REVISION, negotiateLegacy } from '../protocol/revisions.js';
 import { type Span, splice } from '../wire/json.js';
 import { memberEdits } from '../wire/members.js';
 import { type Message, readMessage } from '../wire/message.js';
 import { bodyOf, isObject, textOf } from './members.js';
 
+/** Capabilities that agents would take for those of an older revision. */
+const HIDDEN = ['tasks'];
+
 /**
- * An InitializeResult made of a DiscoverResult; its capabilities, instructions and serverInfo are the server's bytes. A
- * server that does not say its name is given the one that it is configured under. `id` is JSON text; an error is handed
- * on.
+ * An InitializeResult for an agent that asked for `revision`, made of a DiscoverResult; its capabilities, instructions and
+ * serverInfo are the server's bytes. A server that does not say its name is given the one that it is configured under.
+ * `id` is JSON text; an error is handed on.
  * https://modelcontextprotocol.io/specification/2025-11-25/basic/lifecycle#initialization
  */
-export function initialized(discover: Message, id: string, serverId: string): Message {
+export function initialized(discover: Message, id: string, revision: string, serverId: string): Message {
   if (discover.kind === 'error') return discover;
   const members = [
-    `"protocolVersion":"${LATEST_LEGACY_REVISION}"`,
+    `"protocolVersion":"${negotiateLegacy(revision, LATEST_LEGACY_REVISION)}"`,
     `"capabilities":${capabilitiesOf(discover)}`,
     `"serverInfo":${infoOf(discover, serverId)}`,
     ...copied(discover, 'instructions'),
@@ -27,9 +30,10 @@ function capabilitiesOf(discover: Message): string {
   const span = bodyOf(discover, 'capabilities');
   if (!isObject(discover, span)) return '{}';
   const extensions = bodyOf(discover, 'capabilities', 'extensions');
-  if (!isObject(discover, extensions)) return textOf(discover, span);
-  const edits = memberEdits(discover.bytes, extensions.start, { remove: [TASKS_EXTENSION] });
-  return within(discover, span, edits);
+  const edits = isObject(discover, extensions)
+    ? memberEdits(discover.bytes, extensions.start, { remove: [TASKS_EXTENSION] })
+    : [];
+  return within(discover, span, [...memberEdits(discover.bytes, span.start, { remove: HIDDEN }), ...edits]);
 }
 
 function infoOf(discover: Message, serverId: string): string {

@@ -1,16 +1,28 @@
-import { BoundedMap } from '../base/bounded-map.js';
 import { GatewayError } from '../base/errors.js';
 import type { Agent, Caller, Exchange, Handler } from '../pipeline/exchange.js';
 import { LOG_LEVELS } from '../protocol/log-levels.js';
-import { JsonError } from '../wire/json.js';
 import { type Message, readMessage } from '../wire/message.js';
 import type { BridgeDeps } from './deps.js';
-import { EnvelopedAgent, enveloped, envelopeOf, metaText, modernExchange } from './envelope.js';
+import { Discoveries } from './discoveries.js';
+import { type Envelope, EnvelopedAgent, envelopeOf, metaText } from './envelope.js';
+import { readingAnswers, readingParams, withdrawn } from './faults.js';
 import { initialized } from './initialize-result.js';
 import { legacyAnswer } from './legacy-answer.js';
 import { LegacyListener } from './listen-to-modern.js';
 import { bodyOf, isObject, paramOf, stringIn, textOf } from './members.js';
-import { inRounds } from './rounds.js';
+import { modernCall } from './modern-call.js';
+import { WrappedTools } from './wrapped-tools.js';
+
+/** Methods that no legacy revision has, or has in another form, so that the server's would be misunderstood. */
+const FOREIGN: ReadonlySet<string> = new Set([
+  'server/discover',
+  'subscriptions/listen',
+  'tasks/get',
+  'tasks/list',
+  'tasks/result',
+  'tasks/cancel',
+  'tasks/update',
+]);
 
 /** What the bridge remembers of one legacy agent on one modern server. */
 interface Known {
@@ -18,35 +30,31 @@ interface Known {
   listener: LegacyListener | undefined;
 }
 
-interface Discovered {
-  readonly answer: Message;
-  readonly until: number;
+/** How a legacy agent is spoken for with each request; the same as long as its level is. */
+interface Voice {
+  readonly level: string | undefined;
+  readonly agent: EnvelopedAgent;
+  readonly envelope: Envelope;
 }
-
-const MAX_DISCOVERED = 1_000;
-/** How long a server's discovery is given to agents that arrive. */
-const DISCOVERED_MS = 60_000;
 
 /** Legacy agents on modern servers. */
 export class ToModern {
   readonly #deps: BridgeDeps;
   /** By agent id, then by server. */
   readonly #known = new Map<string, Map<string, Known>>();
-  readonly #discovered = new BoundedMap<string, Discovered>(MAX_DISCOVERED);
+  readonly #voices = new WeakMap<Agent, Voice>();
+  readonly #discoveries: Discoveries;
+  readonly #wrapped: WrappedTools;
 
   constructor(deps: BridgeDeps) {
     this.#deps = deps;
+    this.#discoveries = new Discoveries(deps.clock);
+    this.#wrapped = new WrappedTools(deps.partitionOf);
   }
 
   /** Answers as the agent's own revision has it. Rejects with GatewayError. */
   async handle(upper: Exchange, next: Handler): Promise<Message> {
-    try {
-      return await this.#handle(upper, next);
-    } catch (failure) {
-      if (!(failure instanceof JsonError)) throw failure;
-      const { serverId } = upper;
-      throw new GatewayError('invalid_params', `The params are ambiguous: ${failure.message}`, { serverId });
-    }
+    return await readingAnswers(upper.serverId, this.#handle(upper, next));
   }
 
   /** The agent's general stream is open. */
@@ -66,9 +74,10 @@ export class ToModern {
 
   async #handle(upper: Exchange, next: Handler): Promise<Message> {
     const { id, method } = upper.message;
+    if (FOREIGN.has(method)) throw unknown(upper, `No legacy revision has ${method} of server`);
     switch (method) {
       case 'initialize':
-        return initialized(await this.#discover(upper, next), id, upper.serverId);
+        return await this.#initialize(upper, next);
       case 'ping':
         return done(id);
       case 'logging/setLevel':
@@ -82,48 +91,64 @@ export class ToModern {
   }
 
   async #forward(upper: Exchange, next: Handler): Promise<Message> {
-    const { serverId, agent, message } = upper;
-    if (paramOf(message, 'task')) {
-      const what = `Server "${serverId}" decides itself what becomes a task: send the call without \`task\``;
-      throw new GatewayError('invalid_params', what, { serverId });
+    const { serverId, message } = upper;
+    const voice = readingParams(serverId, () => this.#voice(upper));
+    const { clock, parkMs } = this.#deps;
+    const answer = await modernCall(upper, next, { ...voice, clock, patienceMs: parkMs });
+    if (answer.kind === 'error') return legacyAnswer(answer, serverId);
+    switch (message.method) {
+      case 'tools/list':
+        return this.#wrapped.list(upper, legacyAnswer(answer, serverId));
+      case 'tools/call':
+        return legacyAnswer(answer, serverId, this.#wrapped.call(upper, answer));
+      default:
+        return legacyAnswer(answer, serverId);
     }
-    const envelope = envelopeOf(agent.profile, this.#known.get(agent.id)?.get(serverId)?.level);
-    const inner = new EnvelopedAgent(agent);
-    const send = (request: Message) => next(modernExchange(upper, inner, request));
-    const request = enveloped(message, envelope, serverId);
-    return legacyAnswer(await inRounds(upper, request, { clock: this.#deps.clock, send }), serverId);
   }
 
+  async #initialize(upper: Exchange, next: Handler): Promise<Message> {
+    const { serverId, agent, message } = upper;
+    const discover = legacyAnswer(await this.#discover(upper, next), serverId);
+    return initialized(discover, message.id, agent.profile.revision, serverId);
+  }
+
+  /** One request serves all that come meanwhile, so that none of them can end it. */
   async #discover(upper: Exchange, next: Handler): Promise<Message> {
-    const { serverId, agent, caller, message } = upper;
-    const key = JSON.stringify([serverId, caller.principal, caller.tokenHash, agent.profile.fingerprint]);
-    const now = this.#deps.clock.now();
-    const kept = this.#discovered.get(key);
-    if (kept && now < kept.until) return kept.answer;
-    const meta = metaText(envelopeOf(agent.profile));
-    const text = `{"jsonrpc":"2.0","id":${message.id},"method":"server/discover","params":{"_meta":${meta}}}`;
-    const request = readMessage(Buffer.from(text));
-    const answer = await next(modernExchange(upper, new EnvelopedAgent(agent), request));
-    if (answer.kind === 'result') this.#discovered.set(key, { answer, until: now + DISCOVERED_MS });
-    return answer;
+    const { serverId, agent, caller } = upper;
+    const key = `${serverId}\n${this.#deps.partitionOf(serverId, agent, caller)}\n${agent.profile.fingerprint}`;
+    return await this.#discoveries.of(key, async () => {
+      const voice = readingParams(serverId, () => this.#voice(upper));
+      const params = `{"_meta":${metaText(voice.envelope)}}`;
+      const text = `{"jsonrpc":"2.0","id":1,"method":"server/discover","params":${params}}`;
+      return await next({
+        ...{ era: 'modern', serverId, agent: voice.agent, caller, fresh: false },
+        message: readMessage(Buffer.from(text)),
+        signal: new AbortController().signal,
+        notify: () => {},
+        ask: () => voice.agent.ask(),
+      });
+    });
   }
 
   async #setLevel(upper: Exchange, next: Handler): Promise<Message> {
-    const { serverId, agent, message } = upper;
-    const level = stringIn(message, paramOf(message, 'level'));
+    const { serverId, agent, message, signal } = upper;
+    const level = readingParams(serverId, () => stringIn(message, paramOf(message, 'level')));
     if (level === undefined || !LOG_LEVELS.includes(level)) {
       const what = `\`level\` must be one of ${LOG_LEVELS.join(', ')}`;
       throw new GatewayError('invalid_params', what, { serverId });
     }
     const discover = await this.#discover(upper, next);
+    if (discover.kind === 'error') return legacyAnswer(discover, serverId);
     if (!isObject(discover, bodyOf(discover, 'capabilities', 'logging')))
-      throw new GatewayError('method_unknown', `Server "${serverId}" offers no logging`, { serverId });
+      throw unknown(upper, 'There is no logging at server');
+    // Whoever has gone meanwhile is forgotten already.
+    if (signal.aborted) throw withdrawn(serverId);
     this.#of(serverId, agent).level = level;
     return done(message.id);
   }
 
   async #subscribe({ serverId, agent, caller, message }: Exchange): Promise<Message> {
-    const span = paramOf(message, 'uri');
+    const span = readingParams(serverId, () => paramOf(message, 'uri'));
     const uri = stringIn(message, span);
     if (uri === undefined) {
       const what = span ? `\`uri\` must be a text, not ${textOf(message, span)}` : '`uri` is missing';
@@ -141,6 +166,17 @@ export class ToModern {
     return known.listener;
   }
 
+  /** Throws JsonError where the agent's declarations are ambiguous. */
+  #voice({ serverId, agent }: Exchange): Voice {
+    const level = this.#known.get(agent.id)?.get(serverId)?.level;
+    const known = this.#voices.get(agent);
+    if (known && known.level === level) return known;
+    const enveloped = known?.agent ?? new EnvelopedAgent(agent);
+    const voice = { level, agent: enveloped, envelope: envelopeOf(agent.profile, level) };
+    this.#voices.set(agent, voice);
+    return voice;
+  }
+
   #of(serverId: string, agent: Agent): Known {
     const servers = this.#known.get(agent.id) ?? new Map<string, Known>();
     this.#known.set(agent.id, servers);
@@ -148,6 +184,10 @@ export class ToModern {
     servers.set(serverId, known);
     return known;
   }
+}
+
+function unknown({ serverId }: Exchange, what: string): GatewayError {
+  return new GatewayError('method_unknown', `${what} "${serverId}"`, { serverId });
 }
 
 /** The empty result of what is done here. */

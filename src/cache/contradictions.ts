@@ -1,7 +1,7 @@
 import type { Clock } from '../base/clock.js';
 import type { ChangeBus } from '../pipeline/changes.js';
 import type { Exchange } from '../pipeline/exchange.js';
-import { INVALID_PARAMS, METHOD_NOT_FOUND } from '../protocol/codes.js';
+import { HEADER_MISMATCH, INVALID_PARAMS, METHOD_NOT_FOUND } from '../protocol/codes.js';
 import { listCacheKey } from '../protocol/pool-key.js';
 import { errorCodeOf } from '../wire/error-code.js';
 import { items, JsonError, member, stringAt } from '../wire/json.js';
@@ -12,6 +12,12 @@ import type { Store } from './store.js';
 
 /** Least time between two purges of one server for this reason: an agent's own mistakes look the same. */
 const INTERVAL_MS = 60_000;
+/** No such tool, another schema than was listed, or one that mirrors other arguments in headers. */
+const CONTRADICTING: ReadonlySet<number | undefined> = new Set([
+  INVALID_PARAMS,
+  METHOD_NOT_FOUND,
+  HEADER_MISMATCH,
+]);
 const QUOTE = 0x22;
 
 export interface ContradictionDeps {
@@ -32,8 +38,7 @@ export class Contradictions {
 
   /** `partition` is the private partition that the call belongs to. */
   check(call: Exchange, answer: Message, partition: string): void {
-    const code = errorCodeOf(answer);
-    if (code !== INVALID_PARAMS && code !== METHOD_NOT_FOUND) return;
+    if (!CONTRADICTING.has(errorCodeOf(answer))) return;
     const { serverId } = call;
     const { clock, changes } = this.#deps;
     const now = clock.now();

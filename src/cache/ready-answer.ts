@@ -1,4 +1,4 @@
-import { type Span, splice } from '../wire/json.js';
+import { type Edit, type Span, splice } from '../wire/json.js';
 import { type Message, withId } from '../wire/message.js';
 import { hintEdits, movedBy, type Telling, timeHole } from './hint-edits.js';
 import type { ResultHints } from './result-hints.js';
@@ -14,13 +14,10 @@ export class ReadyAnswer {
   readonly #timed: TimedTemplate | undefined;
 
   constructor(answer: Message, hints: ResultHints, telling: Telling) {
-    const { bytes, idSpan = NOWHERE, body = NOWHERE } = answer;
-    const edits = hintEdits(bytes, body.start, hints, telling);
-    const moved = ({ start, end }: Span) => ({ start: movedBy(edits, start), end: movedBy(edits, end) });
-    const edited = { bytes: splice(bytes, edits), idSpan: moved(idSpan), body: moved(body) };
-    this.#message = edits.length === 0 ? answer : { ...answer, ...edited };
+    const edits = hintEdits(answer.bytes, answer.body?.start ?? 0, hints, telling);
+    this.#message = edits.length === 0 ? answer : edited(answer, edits);
     if (telling.scope !== undefined)
-      this.#timed = new TimedTemplate(edited, timeHole(body.start, hints, edits));
+      this.#timed = new TimedTemplate(this.#message, timeHole(answer.body?.start ?? 0, hints, edits));
   }
 
   /** The whole answer for one request. `id` is JSON text; `remainingMs` is whole. */
@@ -29,6 +26,12 @@ export class ReadyAnswer {
     if (id === this.#message.id) return this.#message;
     return { ...this.#message, ...idMoved(this.#message, id), id, bytes: withId(this.#message, id) };
   }
+}
+
+function edited(answer: Message, edits: readonly Edit[]): Message {
+  const { bytes, idSpan = NOWHERE, body = NOWHERE } = answer;
+  const moved = ({ start, end }: Span) => ({ start: movedBy(edits, start), end: movedBy(edits, end) });
+  return { ...answer, bytes: splice(bytes, edits), idSpan: moved(idSpan), body: moved(body) };
 }
 
 function idMoved({ idSpan = NOWHERE, body = NOWHERE }: Message, id: string): { idSpan: Span; body: Span } {
@@ -47,7 +50,7 @@ class TimedTemplate {
   readonly #time: Span;
   readonly #body: Span;
 
-  constructor({ bytes, idSpan, body }: { bytes: Buffer; idSpan: Span; body: Span }, time: Span) {
+  constructor({ bytes, idSpan = NOWHERE, body = NOWHERE }: Message, time: Span) {
     this.#idFirst = idSpan.start < time.start;
     const [first, second] = this.#idFirst ? [idSpan, time] : [time, idSpan];
     this.#head = bytes.subarray(0, first.start);

@@ -12,6 +12,8 @@ import type { Link } from './link.js';
 /** What the answer to `server/discover` tells of a server. `why` completes a sentence about it. */
 export type EraVerdict =
   | { readonly kind: 'modern' }
+  /** It refused the revision, and names it among those that it speaks: once more it may be taken. */
+  | { readonly kind: 'again' }
   | { readonly kind: 'legacy'; readonly why: string }
   /** Of the modern era, but it speaks no revision of ours, or refuses us. */
   | { readonly kind: 'unusable'; readonly why: string }
@@ -57,7 +59,9 @@ function verdictOfError(error: unknown): EraVerdict {
   if (!isModernCode(code)) return { kind: 'legacy', why: `it answered server/discover with error ${code}` };
   if (code !== UNSUPPORTED_PROTOCOL_VERSION)
     return { kind: 'unusable', why: `refuses server/discover with error ${code}: ${message}` };
-  return verdictOfVersions((data as { supported?: unknown } | undefined)?.supported);
+  const supported = (data as { supported?: unknown } | undefined)?.supported;
+  if (Array.isArray(supported) && supported.some(isModernRevision)) return { kind: 'again' };
+  return verdictOfVersions(supported);
 }
 
 function verdictOfResult(result: unknown): EraVerdict {

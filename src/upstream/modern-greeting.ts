@@ -37,8 +37,13 @@ export function modernGreeting(serverId: string, secrets: readonly string[], us:
     era: 'modern',
     async greet(link, ask) {
       const params = `{"_meta":${ownMeta(us)}}`;
-      const outcome = await ask('server/discover', params).catch((failure: unknown) => failure);
-      const verdict = verdictOf(outcome, link.kind);
+      const discover = () => ask('server/discover', params).catch((failure: unknown) => failure);
+      let outcome = await discover();
+      let verdict = verdictOf(outcome, link.kind);
+      if (verdict.kind === 'again') {
+        outcome = await discover();
+        verdict = verdictOf(outcome, link.kind);
+      }
       return factsOf(serverId, outcome, verdict, secrets);
     },
   };
@@ -64,6 +69,14 @@ function factsOf(
         'server_unavailable',
         `Server "${serverId}" ${concealed(verdict.why, secrets)}`,
         { serverId },
+      );
+    case 'again':
+      throw new GatewayError(
+        'server_unavailable',
+        `Server "${serverId}" refuses the revision that it names`,
+        {
+          serverId,
+        },
       );
     case 'unknown':
       throw outcome;

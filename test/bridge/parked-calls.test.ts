@@ -297,11 +297,9 @@ test(
     assert.equal(textOf(await retry(asked, [{ action: 'accept' }])), 'welcome');
     assert.equal(server.count('tools/call'), 2);
     opened = false;
-    const refused = await call({ declaration: { capabilities: { elicitation: {} } } });
-    assert.deepEqual(
-      [refused.error?.code, (refused.error?.data as { requiredCapabilities: object }).requiredCapabilities],
-      [-32021, { elicitation: { url: {} } }],
-    );
+    const { error } = await call({ declaration: { capabilities: { elicitation: {} } } });
+    const data = error?.data as { requiredCapabilities?: object } | undefined;
+    assert.deepEqual([error?.code, data?.requiredCapabilities], [-32021, { elicitation: { url: {} } }]);
   },
 );
 

@@ -2,9 +2,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { GatewayError } from '../../src/base/errors.js';
-import { remainingTtlMs } from '../../src/protocol/hints.js';
+import { memoryStore } from '../../src/cache/memory.js';
+import { emittedScope, remainingTtlMs } from '../../src/protocol/hints.js';
 import { readMessage } from '../../src/wire/message.js';
-import { type Ask, answer, countingServer, Gateway, HeldServer, refusal, tools } from './gateway.js';
+import { type Ask, answer, countingServer, Gateway, HeldServer, namesOf, refusal, tools } from './gateway.js';
 
 const MODERN: Ask = { era: 'modern' };
 const MINUTE = 60_000;
@@ -206,4 +207,192 @@ test('`server/discover` is kept and told of like a list', async () => {
 
 test('what remains is never negative, and whole', () => {
   assert.deepEqual([remainingTtlMs(10.9, 0), remainingTtlMs(1, 2), remainingTtlMs(5, 5)], [10, 0, 0]);
+});
+
+test('public is told only of what its server calls so and everybody is given', () => {
+  const told = (['public', 'private'] as const).map((claimed) =>
+    [true, false].map((shared) => emittedScope(claimed, shared)),
+  );
+  assert.deepEqual(told, [
+    ['public', 'private'],
+    ['private', 'private'],
+  ]);
+});
+
+test('hints that are there are told where they stand, the others first of all', async () => {
+  const text = (result: string) => `{"jsonrpc":"2.0","id":1,"result":${result}}`;
+  for (const [given, leaves] of [
+    ['{"tools":[]}', '{"resultType":"complete","ttlMs":60000,"cacheScope":"private","tools":[]}'],
+    [
+      '{"tools":[], "ttlMs" : 5e3}',
+      '{"resultType":"complete","cacheScope":"private","tools":[], "ttlMs" : 5000}',
+    ],
+    [
+      '{"cacheScope":"public","tools":[],"resultType":"complete"}',
+      '{"ttlMs":60000,"cacheScope":"public","tools":[],"resultType":"complete"}',
+    ],
+    [
+      '{"t\\u0074lMs":9,"tools":[],"cacheScope":{"a":[]}}',
+      '{"resultType":"complete","t\\u0074lMs":9,"tools":[],"cacheScope":"private"}',
+    ],
+  ] as const) {
+    const gateway = new Gateway(async () => readMessage(Buffer.from(text(given))));
+    for (const _ of ['miss', 'hit'])
+      assert.equal((await gateway.send(MODERN)).bytes.toString(), text(leaves));
+  }
+});
+
+test('an empty result is told of too', async () => {
+  const gateway = new Gateway(async (exchange) => answer(exchange, '{ }'));
+  const read = { ...MODERN, method: 'resources/read', params: '{"uri":"a"}' };
+  const { bytes } = await gateway.send(read);
+  assert.equal(
+    bytes.toString(),
+    '{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","ttlMs":0,"cacheScope":"private" }}',
+  );
+});
+
+test('what a legacy agent is not told leaves no trace, and nothing else moves', async () => {
+  for (const [given, hints, leaves] of [
+    ['{"ttlMs":1, "tools":[],"x":1.0}', 'modern', '{"tools":[],"x":1.0}'],
+    ['{"tools":[] ,"ttlMs":1, "cacheScope":"public" }', 'modern', '{"tools":[] }'],
+    [
+      '{"resultType":"complete","tools":[],"ttlMs":9}',
+      'always',
+      '{"cacheScope":"private","tools":[],"ttlMs":9}',
+    ],
+    ['{"tools":[],"resultType":"complete"}', 'always', '{"ttlMs":60000,"cacheScope":"private","tools":[]}'],
+  ] as const) {
+    const gateway = new Gateway(async (exchange) => answer(exchange, given), { hints });
+    for (const id of ['1', '22', '"three"'])
+      assert.equal(
+        (await gateway.send({ id })).bytes.toString(),
+        `{"jsonrpc":"2.0","id":${id},"result":${leaves}}`,
+      );
+    assert.equal(gateway.wire.length, 1);
+  }
+});
+
+test('every answer names its own request and says where its parts are, for any length of id and time', async () => {
+  for (const order of ['before', 'behind']) {
+    const text = (id: string) => {
+      const result = '"result":{"tools":[{"name":"\u00e9"}]}';
+      return order === 'before'
+        ? `{"id":${id},${result},"jsonrpc":"2.0"}`
+        : `{${result},"jsonrpc":"2.0","id":${id}}`;
+    };
+    const gateway = new Gateway(async ({ message }) => readMessage(Buffer.from(text(message.id))));
+    for (const id of ['5', '123456', '"\u20ac\\n"', '9007199254740993'])
+      for (const era of ['modern', 'legacy'] as const) {
+        gateway.clock.advance(7_777);
+        const message = await gateway.send({ era, id });
+        assert.deepEqual(message, readMessage(message.bytes));
+        assert.equal(message.id, id);
+      }
+  }
+});
+
+test('a list that the store has no room for is told to be stale', async () => {
+  const store = memoryStore({ maxBytes: 100, maxEntries: 10 });
+  const gateway = new Gateway(countingServer({ ttlMs: MINUTE }), { store });
+  assert.deepEqual(hintsOf(await gateway.list(MODERN)), ['complete', 0, 'private']);
+});
+
+test('modern agents that come together share one request, and each answer has its own id', async () => {
+  const server = new HeldServer();
+  const gateway = new Gateway(server.handler);
+  const ids = ['1', '"one"', '22'];
+  const sent = ids.map((id) => gateway.send({ ...MODERN, id, params: '{"_meta":{"progressToken":1}}' }));
+  server.release(tools(['a'], { ttlMs: MINUTE }));
+  const answers = await Promise.all(sent);
+  assert.deepEqual(
+    answers.map(({ bytes }) => readMessage(bytes).id),
+    ids,
+  );
+  for (const { bytes } of answers)
+    assert.deepEqual(hintsOf(JSON.parse(bytes.toString()).result), ['complete', MINUTE, 'private']);
+  assert.deepEqual(gateway.outcomes(), ['miss', 'collapsed', 'collapsed']);
+});
+
+test('a modern agent that goes takes nobody’s list along', async () => {
+  const server = new HeldServer();
+  const gateway = new Gateway(server.handler);
+  const going = new AbortController();
+  const gone = gateway.send({ ...MODERN, signal: going.signal });
+  const stays = gateway.list({ ...MODERN, id: '2' });
+  going.abort(new GatewayError('cancelled', 'closed'));
+  await assert.rejects(gone, { code: 'cancelled' });
+  assert.equal(server.held[0]?.exchange.signal.aborted, false);
+  server.release(tools(['a']));
+  assert.deepEqual(namesOf(await stays), ['a']);
+});
+
+test('modern agents of other capabilities, tokens or era never share an entry', async () => {
+  const gateway = new Gateway(countingServer({ ttlMs: MINUTE }));
+  const others: Ask[] = [
+    MODERN,
+    { ...MODERN, fingerprint: '{"elicitation":{}}' },
+    { ...MODERN, token: 'A' },
+    { ...MODERN, token: 'B' },
+    {},
+  ];
+  for (const _ of ['miss', 'hit']) for (const ask of others) await gateway.list(ask);
+  assert.equal(gateway.wire.length, others.length);
+});
+
+test('a call of a modern agent that contradicts its list purges it for agents of both eras', async () => {
+  for (const code of [-32_602, -32_601, -32_020]) {
+    const gateway = new Gateway(async (exchange) =>
+      exchange.message.method === 'tools/call' ? refusal(exchange, code) : answer(exchange, tools(['a'])),
+    );
+    const listings = async () => {
+      for (const ask of [MODERN, {}]) await gateway.list(ask);
+      return gateway.wire.splice(0).length;
+    };
+    assert.deepEqual([await listings(), await listings()], [2, 0]);
+    const refused = await gateway.send({ ...MODERN, method: 'tools/call', params: '{"name":"a"}' });
+    assert.equal(refused.bytes.includes('ttlMs'), false);
+    gateway.wire.length = 0;
+    assert.equal(await listings(), 2);
+  }
+});
+
+test('a resource is kept for the time its server gives, until it is updated', async () => {
+  const gateway = new Gateway(async (exchange) =>
+    answer(exchange, '{"resultType":"complete","contents":[],"ttlMs":5000,"cacheScope":"public"}'),
+  );
+  const read = (uri: string) =>
+    gateway.list({ ...MODERN, method: 'resources/read', params: JSON.stringify({ uri }) });
+  for (const uri of ['a', 'b']) await read(uri);
+  gateway.clock.advance(1_000);
+  assert.deepEqual(hintsOf(await read('a')), ['complete', 4_000, 'public']);
+  gateway.changed('alpha', { reason: 'updated', kinds: ['resources'], uri: 'a' });
+  assert.deepEqual(hintsOf(await read('a')), ['complete', 5_000, 'public']);
+  assert.deepEqual(hintsOf(await read('b')), ['complete', 4_000, 'public']);
+  assert.equal(gateway.wire.length, 3);
+});
+
+test('each page tells its own time', async () => {
+  const gateway = new Gateway(async (exchange) => {
+    const last = exchange.message.bytes.includes('cursor');
+    return answer(
+      exchange,
+      last ? tools(['b'], { ttlMs: 1_000 }) : tools(['a'], { ttlMs: 9_000, nextCursor: '2' }),
+    );
+  });
+  const page = (params: string) => gateway.list({ ...MODERN, params });
+  await page('{}');
+  gateway.clock.advance(500);
+  assert.deepEqual(hintsOf(await page('{"cursor":"2"}')), ['complete', 1_000, 'private']);
+  gateway.clock.advance(500);
+  assert.deepEqual(hintsOf(await page('{"cursor":"2"}')), ['complete', 500, 'private']);
+  assert.deepEqual(hintsOf(await page('{}')), ['complete', 8_000, 'private']);
+});
+
+test('a result that names a member twice leaves as it came', async () => {
+  const gateway = new Gateway(async (exchange) => answer(exchange, '{"contents":[],"ttlMs":1,"ttlMs":2}'));
+  for (const era of ['modern', 'legacy'] as const) {
+    const { bytes } = await gateway.send({ era, method: 'resources/read', params: '{"uri":"a"}' });
+    assert.match(bytes.toString(), /"result":\{"contents":\[\],"ttlMs":1,"ttlMs":2\}/);
+  }
 });

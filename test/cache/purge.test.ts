@@ -256,7 +256,7 @@ test('a purge costs what it removes: one that finds nothing does not look at the
 });
 
 test('a call for a tool that the kept list shows, refused by the server, purges the list once a minute', async () => {
-  for (const code of [-32_602, -32_601]) {
+  for (const code of [-32_602, -32_601, -32_020]) {
     const gateway = new Gateway(async (exchange) =>
       exchange.message.method === 'tools/call'
         ? refusal(exchange, code)

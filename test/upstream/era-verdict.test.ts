@@ -33,6 +33,7 @@ const OUTCOMES: readonly (readonly [what: string, outcome: unknown, http: Kind, 
   ['header mismatch', error(-32020), 'unusable', 'unusable'],
   ['a missing capability', error(-32021), 'unusable', 'unusable'],
   ['unsupported, tomorrow’s named', error(-32022, { supported: ['2027-03-01'] }), 'unusable', 'unusable'],
+  ['unsupported, ours named', error(-32022, { supported: ['2026-07-28'] }), 'again', 'again'],
   ['unsupported, none named', error(-32022), 'unusable', 'unusable'],
   ['unsupported, legacy ones named', error(-32022, { supported: ['2025-06-18'] }), 'legacy', 'legacy'],
   ...[400, 404, 405, 406, 415].map(

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { type ChannelCall, ChannelServer } from '../support/channel-server.js';
 import { DISCOVERED } from '../support/modern-text.js';
-import { openGateway, type PoolBench, passUntil } from '../support/pool-bench.js';
+import { openGateway, type PoolBench } from '../support/pool-bench.js';
 import { ACKNOWLEDGED, news, SUBSCRIPTION_ID, subscribe, subscribed } from '../support/subscriptions.js';
 
 const LISTS = { toolsListChanged: true, promptsListChanged: true };
@@ -31,6 +31,14 @@ async function bench(t: TestContext, acknowledges = true): Promise<Bench> {
   const gateway = await openGateway(t, { one: { ...server.entry, requestTimeoutMs: 1_000_000 } });
   t.after(() => server.close());
   return { server, gateway, listens, tell };
+}
+
+const REOPEN_MS = 750;
+
+/** Lets a timer of that delay run out as soon as there is one. */
+async function soon({ clock }: PoolBench, delayMs: number): Promise<void> {
+  await clock.armed((armedMs) => armedMs === delayMs);
+  clock.advance(delayMs);
 }
 
 const CHANGED = 'notifications/tools/list_changed';
@@ -93,19 +101,19 @@ test('a child that takes the subscription back, or answers it, is asked anew', a
   const { stream } = await subscribed(gateway.url(), { toolsListChanged: true });
   const id = listens[0]?.message.id;
   server.notify('notifications/cancelled', { requestId: id, reason: 'over' });
-  await passUntil(gateway.clock, () => listens.length === 2, 250);
+  await soon(gateway, REOPEN_MS);
   assert.equal(await news(stream), 'tools/list_changed');
   gateway.clock.advance(10_000);
   listens[1]?.answer('{"resultType":"complete"}');
-  await passUntil(gateway.clock, () => listens.length === 3, 250);
+  await soon(gateway, REOPEN_MS);
   assert.equal(await news(stream), 'tools/list_changed');
 });
 
 test('a child that crashes is started again for the agents that listen', async (t) => {
-  const { gateway, server, listens, tell } = await bench(t);
+  const { gateway, server, tell } = await bench(t);
   const { stream } = await subscribed(gateway.url(), { toolsListChanged: true });
   server.drop();
-  await passUntil(gateway.clock, () => listens.length === 2, 250);
+  await soon(gateway, REOPEN_MS);
   assert.equal(await news(stream), 'tools/list_changed');
   gateway.clock.advance(250);
   tell(CHANGED);

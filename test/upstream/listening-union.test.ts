@@ -166,6 +166,7 @@ test('agents that go leave the stream to the cache, until nobody uses the server
   await server.nth(1);
   const { stream } = await subscribed(gateway.url(), { toolsListChanged: true });
   stream.drop();
+  await gateway.happened('session_closed');
   server.last.changed('tools');
   await gateway.happened('cache_purged');
   assert.equal(server.open.length, 1);

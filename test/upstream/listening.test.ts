@@ -125,6 +125,7 @@ test('two subscriptions of one agent are two, each with its own id', async (t) =
   );
   assert.deepEqual(ids, [1, '1']);
   first.stream.drop();
+  await gateway.happened('session_closed');
   gateway.clock.advance(250);
   server.last.changed();
   assert.equal(await news(second.stream), 'tools/list_changed');

@@ -7,7 +7,7 @@ const standardError = 2;
 
 export interface RunOptions {
   readonly timeoutMs: number;
-  /** Receives what the command prints; without one it goes to standard error, as standard output is for results. */
+  /** Receives all that the command prints; without one it goes to standard error, as standard output is for results. */
   readonly logFile?: string;
   /** For commands that on Windows are scripts. */
   readonly shell?: boolean;
@@ -22,7 +22,7 @@ export async function runToEnd(
   const log = logFile === undefined ? undefined : await open(logFile, 'w');
   try {
     const child = spawn(command, args, {
-      stdio: ['ignore', log?.fd ?? standardError, 'inherit'],
+      stdio: ['ignore', log?.fd ?? standardError, log?.fd ?? standardError],
       timeout: timeoutMs,
       killSignal: 'SIGKILL',
       shell,

@@ -25,6 +25,11 @@ export interface Referee {
   required(revision: string): Promise<readonly string[]>;
   /** Runs all of a revision's server scenarios, the unscored ones included, against an endpoint. */
   judge(url: string, revision: string, outputDir: string): Promise<Run>;
+  /**
+   * Runs one client scenario with a client's command, to which the URL of the scenario's own server is appended; the
+   * client learns the scenario's name from `MCP_CONFORMANCE_SCENARIO`.
+   */
+  judgeClient(command: string, scenario: string, revision: string, outputDir: string): Promise<Run>;
 }
 
 /** Installs the suite and its Node first, where they are missing or not the pinned ones. */
@@ -33,7 +38,11 @@ export async function openReferee(): Promise<Referee> {
   const node = await findNode();
   if (!node)
     throw new Error(`No Node ${nodeMajor} for ${process.platform} ${process.arch}: run with a newer Node`);
-  return { required, judge: (url, revision, outputDir) => judge(node, url, revision, outputDir) };
+  return {
+    required,
+    judge: (url, revision, outputDir) => judge(node, url, revision, outputDir),
+    judgeClient: (...given) => judgeClient(node, ...given),
+  };
 }
 
 async function readPackage(folder: string): Promise<PackageJson> {
@@ -80,7 +89,24 @@ async function judge(node: string, url: string, revision: string, outputDir: str
   return readRun(outputDir);
 }
 
-/** The suite leaves a folder `server-<scenario>-<instant>` for every scenario. */
+async function judgeClient(
+  node: string,
+  command: string,
+  scenario: string,
+  revision: string,
+  outputDir: string,
+): Promise<Run> {
+  await mkdir(outputDir, { recursive: true });
+  const which = ['--command', command, '--scenario', scenario, '--spec-version', revision];
+  const args = ['client', ...which, '--force', '--output-dir', outputDir];
+  await runToEnd(node, [join(suite, 'dist/index.js'), ...args], {
+    timeoutMs: 60_000,
+    logFile: join(outputDir, 'referee.log'),
+  });
+  return readRun(outputDir);
+}
+
+/** The suite leaves a folder `server-<scenario>-<instant>` for every server scenario, and one without the prefix for a client’s. */
 async function readRun(outputDir: string): Promise<Run> {
   const files = (await readdir(outputDir, { recursive: true })).filter((file) =>
     file.endsWith('checks.json'),
