@@ -109,7 +109,7 @@ function buildPool(base: Base): Pool {
   const { config, directory, doubts } = base;
   return new Pool({
     ...base,
-    server: (serverId) => pooled(directory.get(serverId)),
+    server: pooledServers(directory),
     openLink: linkOpener(base),
     maxConnections: config.maxConnections,
     connectionIdleMs: config.connectionIdleMs,
@@ -150,6 +150,19 @@ function buildCache(base: Base, pool: Pool): Layer {
     sharePublic: (serverId) => directory.get(serverId).sharePublic,
     partitionOf: (serverId, agent, caller) => pool.partitionOf(serverId, agent, caller),
   });
+}
+
+/** Each made once: every request asks for its server. */
+function pooledServers(directory: Directory): (serverId: string) => PooledServer {
+  const made = new WeakMap<ServerConfig, PooledServer>();
+  return (serverId) => {
+    const server = directory.get(serverId);
+    const known = made.get(server);
+    if (known) return known;
+    const first = pooled(server);
+    made.set(server, first);
+    return first;
+  };
 }
 
 function pooled(server: ServerConfig): PooledServer {

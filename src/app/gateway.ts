@@ -129,6 +129,7 @@ function backendOf(core: Core): Backend {
     handle,
     headerPlan: pool.headerPlan.bind(pool),
     recall: pool.recall.bind(pool),
+    listed: pool.listed.bind(pool),
   };
   return {
     handle,

@@ -10,6 +10,7 @@ export interface ToolKnowledge {
   readonly handle: Handler;
   /** How a tool's arguments are mirrored, as far as its list was seen. */
   headerPlan(exchange: Exchange, tool: string): HeaderPlan | undefined;
+  listed(exchange: Exchange, answer: Message): void;
   recall(serverId: string, era: Era): Era | undefined;
 }
 
@@ -23,7 +24,8 @@ export async function mirroredParams(call: Exchange, tools: ToolKnowledge): Prom
   const known = tools.headerPlan(call, tool);
   if (known || tools.recall(call.serverId, 'modern') !== 'modern') return known;
   try {
-    await tools.handle(listing(call));
+    // From the cache it has not passed where plans are learnt in the name of this caller.
+    tools.listed(call, await tools.handle(listing(call)));
   } catch (failure) {
     // The call itself will be told what is wrong with its server.
     if (!(failure instanceof GatewayError)) throw failure;

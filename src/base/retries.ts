@@ -11,7 +11,7 @@ export class Retries {
   readonly #random: Random;
   readonly #backoff: BackoffOptions;
   #failures = 0;
-  #stoodAt = 0;
+  #stoodAt: number | undefined;
   #timer: Timer | undefined;
 
   constructor(clock: Clock, random: Random, backoff: BackoffOptions) {
@@ -30,9 +30,10 @@ export class Retries {
     this.#failures = 0;
   }
 
-  /** It stands no more. */
+  /** It stands no more, or an attempt failed. */
   lost(): void {
-    if (this.#clock.now() - this.#stoodAt >= GOOD_LIFE_MS) this.#failures = 0;
+    if (this.#stoodAt !== undefined && this.#clock.now() - this.#stoodAt >= GOOD_LIFE_MS) this.#failures = 0;
+    this.#stoodAt = undefined;
   }
 
   /** Calls `begin` when it is time; in place of what was planned before. */

@@ -10,7 +10,8 @@ import { paramOf, stringIn } from './members.js';
  * https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr#server-requirements-basic-workflow
  */
 export function mayBeAsked(profile: AgentProfile, method: string, question: Message): boolean {
-  if (!mayAskForInput(method)) return false;
+  // A task asks while its result is waited for.
+  if (!mayAskForInput(method) && method !== 'tasks/result') return false;
   const has = (...path: string[]) => declares(profile, ...path);
   switch (question.method) {
     case 'elicitation/create':

@@ -1,18 +1,23 @@
 import type { Clock } from '../base/clock.js';
 import { GatewayError } from '../base/errors.js';
 import type { Agent, AskOptions, Caller, Exchange, Handler } from '../pipeline/exchange.js';
-import { splice } from '../wire/json.js';
+import { JsonError } from '../wire/json.js';
 import { type Message, readMessage } from '../wire/message.js';
 import { mayBeAsked } from './askable.js';
-import { isObject, paramOf, textOf } from './members.js';
+import { asInputRequest } from './input-required.js';
+import { onStreamOf, progressTokenOf } from './leg-notices.js';
+import type { Place } from './parking-room.js';
 
 /** A request of the server that its call waits for. */
 export interface Question {
   readonly key: string;
-  readonly message: Message;
+  /** JSON text of it as it stands in `inputRequests`. */
+  readonly request: string;
 }
 
 interface Open extends Question {
+  /** JSON text of the server's own id. */
+  readonly id: string;
   readonly resolve: (response: Message) => void;
   readonly reject: (error: GatewayError) => void;
 }
@@ -30,8 +35,8 @@ export interface BridgedCallOptions {
   /** What goes to the server. */
   readonly message: Message;
   readonly agent: Agent;
-  /** False to refuse whatever is asked: as many calls wait as may. */
-  readonly mayPark: () => boolean;
+  /** Where it waits for its agent; without one, whatever the server asks is refused. */
+  readonly place: Place;
   readonly clock: Clock;
 }
 
@@ -49,7 +54,7 @@ export class BridgedCall implements Exchange {
   readonly agent: Agent;
   readonly caller: Caller;
   readonly fresh: boolean;
-  readonly #mayPark: () => boolean;
+  readonly #place: Place;
   readonly #clock: Clock;
   readonly #abort = new AbortController();
   /** JSON text of the progress token that the server was given. */
@@ -58,17 +63,18 @@ export class BridgedCall implements Exchange {
   #leg: Exchange | undefined;
   #wake: () => void = () => {};
   #outcome: Outcome | undefined;
+  #hasPlace = false;
   #lastKey = 0;
 
-  constructor({ upper, message, agent, mayPark, clock }: BridgedCallOptions) {
+  constructor({ upper, message, agent, place, clock }: BridgedCallOptions) {
     this.serverId = upper.serverId;
     this.message = message;
     this.agent = agent;
     this.caller = upper.caller;
     this.fresh = upper.fresh;
-    this.#mayPark = mayPark;
+    this.#place = place;
     this.#clock = clock;
-    this.#token = tokenOf(upper.message);
+    this.#token = progressTokenOf(message);
   }
 
   get signal(): AbortSignal {
@@ -94,60 +100,73 @@ export class BridgedCall implements Exchange {
     if (upper.signal.aborted) given();
     upper.signal.addEventListener('abort', given, { once: true });
     this.#leg = upper;
+    this.#leaveUnneededPlace();
     try {
-      for (;;) {
-        while (!this.#outcome && this.#questions.size === 0)
-          await new Promise<void>((resolve) => {
-            this.#wake = resolve;
-          });
-        if (!this.#outcome) await this.#gather();
-        // Meanwhile it may be over, or have nothing to ask any more.
-        if (this.#outcome || this.#questions.size > 0) break;
-      }
-      if (!this.#outcome) return { kind: 'questions', questions: [...this.#questions.values()] };
-      if ('failure' in this.#outcome) throw this.#outcome.failure;
-      return { kind: 'answer', message: this.#outcome.message };
+      const end = await this.#end();
+      if (end.kind === 'answer') this.#close('The call is over');
+      return end;
     } finally {
       upper.signal.removeEventListener('abort', given);
       this.#leg = undefined;
     }
   }
 
-  /** Gives the server what it asked for; `result` is JSON text. */
+  /** What the server asks now; waits a little where it has not asked yet. */
+  async questions(): Promise<readonly Question[]> {
+    if (this.#questions.size === 0 && !this.#outcome) await this.#gather();
+    return [...this.#questions.values()];
+  }
+
+  /** Gives the server what it asked for; `result` is JSON text. Unknown keys are ignored. */
   answer(key: string, result: string): void {
     const open = this.#questions.get(key);
     if (!open) return;
     this.#questions.delete(key);
-    open.resolve(readMessage(Buffer.from(`{"jsonrpc":"2.0","id":${open.message.id},"result":${result}}`)));
+    open.resolve(readMessage(Buffer.from(`{"jsonrpc":"2.0","id":${open.id},"result":${result}}`)));
   }
 
   /** Ends it wherever it is. */
   abort(reason: unknown): void {
-    if (this.#outcome) return;
-    this.#abort.abort(reason);
-    for (const open of this.#questions.values()) open.reject(this.#unreachable('The call was given up'));
-    this.#questions.clear();
+    if (!this.#outcome) this.#abort.abort(reason);
+    this.#close('The call was given up');
   }
 
   notify(message: Message): void {
     const leg = this.#leg;
-    const forLeg =
-      leg && (message.method === 'notifications/progress' ? this.#progress(message, leg) : message);
-    if (forLeg) leg.notify(forLeg);
+    const told = leg && onStreamOf(leg.message, message, this.#token);
+    if (told) leg.notify(told);
   }
 
   ask(message: Message, { signal }: AskOptions): Promise<Message> {
-    const refused = this.#refusal(message);
-    if (refused !== undefined) return Promise.reject(this.#unreachable(refused));
+    const request = this.#asked(message);
+    if (request instanceof GatewayError) return Promise.reject(request);
     const key = `q${++this.#lastKey}`;
     return new Promise((resolve, reject) => {
-      this.#questions.set(key, { key, message, resolve, reject });
+      this.#questions.set(key, { key, request, id: message.id, resolve, reject });
       const withdrawn = () => {
-        if (this.#questions.delete(key)) reject(this.#unreachable('The question was withdrawn'));
+        if (!this.#questions.delete(key)) return;
+        if (this.#leg) this.#leaveUnneededPlace();
+        reject(this.#unreachable('The question was withdrawn'));
       };
       signal.addEventListener('abort', withdrawn, { once: true });
       this.#wake();
     });
+  }
+
+  /** The answer, or what is asked first. */
+  async #end(): Promise<LegEnd> {
+    for (;;) {
+      while (!this.#outcome && this.#questions.size === 0)
+        await new Promise<void>((resolve) => {
+          this.#wake = resolve;
+        });
+      if (!this.#outcome) await this.#gather();
+      // Meanwhile it may be over, or have nothing to ask any more.
+      if (!this.#outcome && this.#questions.size === 0) continue;
+      if (!this.#outcome) return { kind: 'questions', questions: [...this.#questions.values()] };
+      if ('failure' in this.#outcome) throw this.#outcome.failure;
+      return { kind: 'answer', message: this.#outcome.message };
+    }
   }
 
   /** Waits for what a server asks at the same time as its first question. */
@@ -157,35 +176,46 @@ export class BridgedCall implements Exchange {
     });
   }
 
-  #refusal(question: Message): string | undefined {
-    if (this.#outcome || this.#abort.signal.aborted) return 'The call is over';
-    if (!mayBeAsked(this.agent.profile, this.message.method, question))
-      return 'The agent does not offer this';
-    return this.#mayPark() ? undefined : 'Too many calls wait for their agents already';
+  /** JSON text of what the agent is asked, or why it is not. */
+  #asked(question: Message): string | GatewayError {
+    if (this.#outcome || this.#abort.signal.aborted) return this.#unreachable('The call is over');
+    try {
+      if (!mayBeAsked(this.agent.profile, this.message.method, question))
+        return this.#unreachable('The agent does not offer this');
+      const request = asInputRequest(question);
+      this.#hasPlace ||= this.#place.take();
+      return this.#hasPlace ? request : this.#unreachable('Too many calls wait for their agents already');
+    } catch (failure) {
+      if (!(failure instanceof JsonError)) throw failure;
+      return this.#unreachable(`The question is ambiguous: ${failure.message}`);
+    }
   }
 
+  /** What is still asked may be another call's, where the server did not tell: it is answered if its agent comes. */
   #settle(outcome: Outcome): void {
     this.#outcome = outcome;
+    if ('failure' in outcome) this.#close('The call is over');
     this.#wake();
   }
 
-  /** Progress under the token of the request that waits now; none where it gave none. */
-  #progress(message: Message, leg: Exchange): Message | undefined {
-    const token = tokenOf(leg.message);
-    if (token === undefined || token === this.#token) return token === undefined ? undefined : message;
-    // What was edited on its way has lost its ranges.
-    const read = readMessage(message.bytes);
-    const span = paramOf(read, 'progressToken');
-    return span && readMessage(splice(read.bytes, [{ ...span, text: token }]));
+  /** Nothing is asked any more. */
+  #close(why: string): void {
+    for (const open of this.#questions.values()) open.reject(this.#unreachable(why));
+    this.#questions.clear();
+    this.#giveUpPlace();
+  }
+
+  /** A call that is attended needs a place only for what it asks. */
+  #leaveUnneededPlace(): void {
+    if (this.#questions.size === 0) this.#giveUpPlace();
+  }
+
+  #giveUpPlace(): void {
+    if (this.#hasPlace) this.#place.give();
+    this.#hasPlace = false;
   }
 
   #unreachable(why: string): GatewayError {
     return new GatewayError('agent_unreachable', why, { serverId: this.serverId });
   }
-}
-
-function tokenOf(message: Message): string | undefined {
-  const meta = paramOf(message, '_meta');
-  const span = isObject(message, meta) ? paramOf(message, '_meta', 'progressToken') : undefined;
-  return span && textOf(message, span);
 }

@@ -1,11 +1,12 @@
-import { SERVER_INFO_META } from '../protocol/meta.js';
+import { SERVER_INFO_META, TASKS_EXTENSION } from '../protocol/meta.js';
 import { MODERN_REVISIONS } from '../protocol/revisions.js';
 import { splice } from '../wire/json.js';
 import { memberEdits } from '../wire/members.js';
 import { type Message, readMessage } from '../wire/message.js';
+import { offersTasks } from './legacy-tasks.js';
 import { bodyOf, isObject, textOf } from './members.js';
 
-/** Capabilities of legacy servers that the bridge does not bring to modern agents. */
+/** Capabilities of legacy servers that have another form in the modern era. */
 const HIDDEN = ['tasks'];
 
 /**
@@ -28,7 +29,11 @@ export function discovered(initialize: Message, id: string): Message {
 function capabilitiesOf(initialize: Message): string {
   const span = bodyOf(initialize, 'capabilities');
   if (!isObject(initialize, span)) return '{}';
-  return edited(textOf(initialize, span), { remove: HIDDEN });
+  const plain = edited(textOf(initialize, span), { remove: HIDDEN });
+  if (!offersTasks(initialize)) return plain;
+  const extensions = bodyOf(initialize, 'capabilities', 'extensions');
+  const others = isObject(initialize, extensions) ? textOf(initialize, extensions) : '{}';
+  return edited(plain, { set: { extensions: edited(others, { set: { [TASKS_EXTENSION]: '{}' } }) } });
 }
 
 function metaOf(initialize: Message): string {

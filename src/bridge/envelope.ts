@@ -9,12 +9,16 @@ import {
   TASKS_EXTENSION,
 } from '../protocol/meta.js';
 import { LATEST_MODERN_REVISION } from '../protocol/revisions.js';
-import { JsonError, member, splice } from '../wire/json.js';
+import { JsonError, member, skipSpace, splice } from '../wire/json.js';
 import { memberEdits } from '../wire/members.js';
-import { type Message, readMessage } from '../wire/message.js';
+import type { Message } from '../wire/message.js';
+import { edited } from './edited.js';
 import { changedAt, isObject, paramOf, stringIn } from './members.js';
 
 const OPEN_BRACE = 0x7b;
+const CLOSE_BRACE = 0x7d;
+const ESCAPE = Buffer.from('\\u');
+const RESERVED_PREFIX = Buffer.from('io.modelcontextprotocol');
 
 /** Capabilities of legacy agents that mean nothing to a modern server. */
 const HIDDEN = ['tasks'];
@@ -25,18 +29,23 @@ const RESERVED = [PROTOCOL_VERSION_META, CLIENT_INFO_META, CLIENT_CAPABILITIES_M
 export interface Envelope {
   /** JSON texts by member of `_meta`. */
   readonly meta: Readonly<Record<string, string>>;
+  /** All of them, as they stand in an object; never empty. */
+  readonly members: string;
 }
 
 /** Throws JsonError where the agent declared a capability twice that is not brought along. */
 export function envelopeOf({ capabilities, clientInfo }: AgentProfile, logLevel?: string): Envelope {
-  return {
-    meta: {
-      [PROTOCOL_VERSION_META]: JSON.stringify(LATEST_MODERN_REVISION),
-      ...(clientInfo ? { [CLIENT_INFO_META]: clientInfo } : {}),
-      [CLIENT_CAPABILITIES_META]: declared(capabilities),
-      ...(logLevel === undefined ? {} : { [LOG_LEVEL_META]: JSON.stringify(logLevel) }),
-    },
-  };
+  return envelopeWith({
+    [PROTOCOL_VERSION_META]: JSON.stringify(LATEST_MODERN_REVISION),
+    ...(clientInfo ? { [CLIENT_INFO_META]: clientInfo } : {}),
+    [CLIENT_CAPABILITIES_META]: declared(capabilities),
+    ...(logLevel === undefined ? {} : { [LOG_LEVEL_META]: JSON.stringify(logLevel) }),
+  });
+}
+
+function envelopeWith(meta: Envelope['meta']): Envelope {
+  const members = Object.entries(meta).map(([name, text]) => `${JSON.stringify(name)}:${text}`);
+  return { meta, members: members.join(',') };
 }
 
 /** The same, where the gateway itself follows the tasks that become of calls. */
@@ -47,7 +56,7 @@ export function withTasks(envelope: Envelope): Envelope {
     extensions && bytes[extensions.start] === OPEN_BRACE
       ? memberEdits(bytes, extensions.start, { set: { [TASKS_EXTENSION]: '{}' } })
       : memberEdits(bytes, 0, { set: { extensions: JSON.stringify({ [TASKS_EXTENSION]: {} }) } });
-  return { meta: { ...envelope.meta, [CLIENT_CAPABILITIES_META]: splice(bytes, edits).toString() } };
+  return envelopeWith({ ...envelope.meta, [CLIENT_CAPABILITIES_META]: splice(bytes, edits).toString() });
 }
 
 /** Tasks of either kind are left out: those of 2025-11-25 are other ones, and an agent of it cannot follow the newer. */
@@ -63,10 +72,8 @@ function declared(capabilities: string): string {
 }
 
 /** JSON text of the `_meta` of a request that has no other. */
-export function metaText({ meta }: Envelope): string {
-  return `{${Object.entries(meta)
-    .map(([name, text]) => `${JSON.stringify(name)}:${text}`)
-    .join(',')}}`;
+export function metaText({ members }: Envelope): string {
+  return `{${members}}`;
 }
 
 /**
@@ -81,9 +88,20 @@ export function enveloped(message: Message, envelope: Envelope, serverId: string
     const what = '`params` and `params._meta` must be objects for a server of 2026-07-28';
     throw new GatewayError('invalid_params', what, { serverId });
   }
-  if (!meta) return changedAt(message, params.start, { set: { _meta: metaText(envelope) } });
-  const edits = memberEdits(bytes, meta.start, { set: envelope.meta, remove: RESERVED });
-  return readMessage(splice(bytes, edits));
+  if (!meta) return withMembers(message, params.start, `"_meta":${metaText(envelope)}`);
+  if (!mentionsReserved(bytes)) return withMembers(message, meta.start, envelope.members);
+  return edited(message, memberEdits(bytes, meta.start, { set: envelope.meta, remove: RESERVED }));
+}
+
+/** Whether a text may hold a reserved name; it can be spelled with escapes. */
+function mentionsReserved(bytes: Buffer): boolean {
+  return bytes.includes(RESERVED_PREFIX) || bytes.includes(ESCAPE);
+}
+
+/** The message with more members in the object at `at`, before the others. */
+function withMembers(message: Message, at: number, members: string): Message {
+  const isEmpty = message.bytes[skipSpace(message.bytes, at + 1)] === CLOSE_BRACE;
+  return edited(message, [{ start: at + 1, end: at + 1, text: isEmpty ? members : `${members},` }]);
 }
 
 /** A legacy agent as a modern server's side sees it. */

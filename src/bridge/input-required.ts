@@ -1,31 +1,31 @@
 import { GatewayError } from '../base/errors.js';
 import type { Exchange } from '../pipeline/exchange.js';
-import { forEachMember, items } from '../wire/json.js';
+import { forEachMember, items, type Span } from '../wire/json.js';
 import { type Message, readMessage } from '../wire/message.js';
 import { declares, isUrl } from './askable.js';
 import type { Question } from './bridged-call.js';
-import { bodyOf, changedAt, isObject, paramOf, textOf } from './members.js';
+import { misbehaved } from './faults.js';
+import { bodyOf, changedAt, isObject, paramOf, stringIn, textOf } from './members.js';
 
 /**
  * The result that asks an agent for input. `id` is JSON text.
  * https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr#inputrequiredresult
  */
-export function inputRequired(
-  id: string,
-  requests: Readonly<Record<string, string>>,
-  requestState: string,
-): Message {
-  const inputs = Object.entries(requests).map(([key, request]) => `${JSON.stringify(key)}:${request}`);
-  const result = `{"resultType":"input_required","inputRequests":{${inputs.join(',')}},"requestState":${JSON.stringify(requestState)}}`;
+export function inputRequired(id: string, questions: readonly Question[], requestState: string): Message {
+  const result = `{"resultType":"input_required","inputRequests":${inputRequestsText(questions)},"requestState":${JSON.stringify(requestState)}}`;
   return readMessage(Buffer.from(`{"jsonrpc":"2.0","id":${id},"result":${result}}`));
 }
 
-/** Questions as they stand in `inputRequests`, each with its params as the server wrote them. */
-export function asInputRequests(questions: readonly Question[]): Record<string, string> {
-  return Object.fromEntries(questions.map(({ key, message }) => [key, asInputRequest(message)]));
+/** JSON text of `inputRequests`. */
+export function inputRequestsText(questions: readonly Question[]): string {
+  return `{${questions.map(({ key, request }) => `${JSON.stringify(key)}:${request}`).join(',')}}`;
 }
 
-function asInputRequest(question: Message): string {
+/**
+ * JSON text of a server's question as it stands in `inputRequests`, its params as the server wrote them. Throws JsonError
+ * where a member that is left out is given twice.
+ */
+export function asInputRequest(question: Message): string {
   const method = JSON.stringify(question.method);
   const plain = isObject(question, question.params) ? withoutIds(question, question.params.start) : question;
   return plain.params
@@ -42,26 +42,41 @@ function withoutIds(question: Message, at: number): Message {
   return isUrl(quiet) ? changedAt(quiet, at, { remove: ['elicitationId'] }) : quiet;
 }
 
-/** What an agent brings: JSON text of each response by its key. Only objects are responses. */
-export function inputResponses(message: Message): Map<string, string> {
+/** What an agent brings. */
+export interface Inputs {
+  readonly state: string | undefined;
+  /** JSON text of each response by the key of its question. */
+  readonly responses: ReadonlyMap<string, string>;
+}
+
+const NONE: ReadonlyMap<string, string> = new Map();
+
+/** Throws JsonError for a member that is given twice, GatewayError `invalid_params` for one of another type. */
+export function inputsOf(message: Message, serverId: string): Inputs {
+  const [state, responses] = [paramOf(message, 'requestState'), paramOf(message, 'inputResponses')];
+  const text = stringIn(message, state);
+  if (state && text === undefined)
+    throw new GatewayError('invalid_params', 'requestState must be a string', { serverId });
+  if (responses && !isObject(message, responses))
+    throw new GatewayError('invalid_params', 'inputResponses must be an object', { serverId });
+  return { state: text, responses: responses ? responsesIn(message, responses) : NONE };
+}
+
+/** Only objects are responses: whatever else is there answers nothing. */
+function responsesIn(message: Message, span: Span): Map<string, string> {
   const responses = new Map<string, string>();
-  const span = paramOf(message, 'inputResponses');
-  if (!isObject(message, span)) return responses;
-  forEachMember(message.bytes, span.start, (name, start, end) => {
-    if (message.bytes[start] === 0x7b) responses.set(name, textOf(message, { start, end }));
+  forEachMember(message.bytes, span.start, (key, start, end) => {
+    if (isObject(message, { start, end })) responses.set(key, textOf(message, { start, end }));
   });
   return responses;
 }
 
 /**
- * The URLs that a legacy error -32042 sends a person to, as `inputRequests`. Throws GatewayError `capability_missing`
- * where the agent cannot open URLs.
+ * The URLs that a legacy error -32042 sends a person to, as questions; undefined where it names none. Throws GatewayError
+ * `capability_missing` where the agent cannot open URLs.
  * https://modelcontextprotocol.io/specification/2025-11-25/client/elicitation#url-elicitation-required-error
  */
-export function urlRequests(
-  answer: Message,
-  { agent, serverId }: Exchange,
-): Record<string, string> | undefined {
+export function urlQuestions(answer: Message, { agent, serverId }: Exchange): Question[] | undefined {
   const span = bodyOf(answer, 'data', 'elicitations');
   const all = span && items(answer.bytes, span.start);
   if (!all || all.length === 0) return undefined;
@@ -70,9 +85,13 @@ export function urlRequests(
     const why = `Server "${serverId}" needs an agent that opens URLs`;
     throw new GatewayError('capability_missing', why, { serverId, data });
   }
-  const requests = all.map((one, index) => {
-    const text = `{"jsonrpc":"2.0","id":0,"method":"elicitation/create","params":${textOf(answer, one)}}`;
-    return [`q${index + 1}`, asInputRequest(readMessage(Buffer.from(text)))];
-  });
-  return Object.fromEntries(requests) as Record<string, string>;
+  return all.map((one, index) => ({ key: `q${index + 1}`, request: urlRequest(answer, one, serverId) }));
+}
+
+function urlRequest(answer: Message, span: Span, serverId: string): string {
+  if (!isObject(answer, span)) throw misbehaved(serverId, 'sends a person to what is no URL');
+  const head = '{"jsonrpc":"2.0","id":0,"method":"elicitation/create","params":';
+  const question = readMessage(Buffer.from(`${head}${textOf(answer, span)}}`));
+  if (!isUrl(question)) throw misbehaved(serverId, 'sends a person to what is no URL');
+  return asInputRequest(question);
 }

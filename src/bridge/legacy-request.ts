@@ -12,6 +12,8 @@ import { isObject, paramOf } from './members.js';
 
 const ENVELOPE = [PROTOCOL_VERSION_META, CLIENT_INFO_META, CLIENT_CAPABILITIES_META, LOG_LEVEL_META];
 const INPUTS = ['inputResponses', 'requestState'];
+/** 2026-07-28 ignores `task`; to a legacy server it would be a wish. */
+const OF_CALLS = [...INPUTS, 'task'];
 
 /** A modern request as a legacy server understands it: without what only the newer revision knows. */
 export function legacyRequest(message: Message): Message {
@@ -19,7 +21,8 @@ export function legacyRequest(message: Message): Message {
   if (!params) return message;
   const meta = paramOf(message, '_meta');
   const below = isObject(message, meta) ? memberEdits(bytes, meta.start, { remove: ENVELOPE }) : [];
-  const edits = [...memberEdits(bytes, params.start, { remove: INPUTS }), ...below];
+  const remove = message.method === 'tools/call' ? OF_CALLS : INPUTS;
+  const edits = [...memberEdits(bytes, params.start, { remove }), ...below];
   return edits.length === 0 ? message : readMessage(splice(bytes, edits));
 }
 
@@ -30,9 +33,27 @@ export function digestOf({ bytes, params }: Message): string {
   return sha256Hex(canonical(rest));
 }
 
-function canonical(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(canonical).join()}]`;
-  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
-  const members = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
-  return `{${members.map(([name, item]) => `${JSON.stringify(name)}:${canonical(item)}`).join()}}`;
+/** JSON-like text with sorted names. Not recursive: nesting is bounded by the request's size alone. */
+function canonical(whole: unknown): string {
+  const text: string[] = [];
+  const left: (Punctuation | { readonly value: unknown })[] = [{ value: whole }];
+  for (let next = left.pop(); next !== undefined; next = left.pop()) {
+    if (typeof next === 'string') text.push(next);
+    else if (Array.isArray(next.value)) {
+      text.push('[');
+      left.push(']');
+      for (const value of next.value.toReversed()) left.push(',', { value });
+    } else if (typeof next.value === 'object' && next.value !== null) {
+      text.push('{');
+      left.push('}');
+      for (const [name, value] of sortedDown(next.value)) left.push(',', { value }, ':', { value: name });
+    } else text.push(JSON.stringify(next.value));
+  }
+  return text.join('');
 }
+
+function sortedDown(object: object): [string, unknown][] {
+  return Object.entries(object).sort(([a], [b]) => (a < b ? 1 : -1));
+}
+
+type Punctuation = ']' | '}' | ',' | ':';

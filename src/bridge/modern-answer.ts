@@ -1,12 +1,17 @@
-import { INVALID_PARAMS, RESOURCE_NOT_FOUND } from '../protocol/codes.js';
+import { INTERNAL_ERROR, INVALID_PARAMS, RESOURCE_NOT_FOUND } from '../protocol/codes.js';
 import { errorCodeOf } from '../wire/error-code.js';
 import { splice } from '../wire/json.js';
 import { type Message, readMessage } from '../wire/message.js';
 import { bodyOf, changedAt, isObject } from './members.js';
 
+/** Codes that 2026-07-28 keeps for what it defines itself; a legacy server means something else by them. */
+const RESERVED_FROM = -32020;
+const RESERVED_TO = -32099;
+
 /**
- * A legacy server's answer as 2026-07-28 has it: results say that they are complete, and a code that has gone is replaced
- * by the one that took its place.
+ * A legacy server's answer as 2026-07-28 has it: results say that they are complete, and a code that has gone, or has
+ * another meaning now, is replaced.
+ * https://modelcontextprotocol.io/specification/2026-07-28/basic#error-codes
  */
 export function modernAnswer(answer: Message): Message {
   if (answer.kind === 'error') return modernError(answer);
@@ -16,7 +21,13 @@ export function modernAnswer(answer: Message): Message {
 }
 
 function modernError(answer: Message): Message {
-  const code = errorCodeOf(answer) === RESOURCE_NOT_FOUND ? bodyOf(answer, 'code') : undefined;
-  if (!code) return answer;
-  return readMessage(splice(answer.bytes, [{ ...code, text: String(INVALID_PARAMS) }]));
+  const code = modernCode(errorCodeOf(answer));
+  const span = code === undefined ? undefined : bodyOf(answer, 'code');
+  return span ? readMessage(splice(answer.bytes, [{ ...span, text: String(code) }])) : answer;
+}
+
+/** The code that takes the place of another; undefined where it may stay. */
+function modernCode(code: number | undefined): number | undefined {
+  if (code === RESOURCE_NOT_FOUND) return INVALID_PARAMS;
+  return code !== undefined && code <= RESERVED_FROM && code >= RESERVED_TO ? INTERNAL_ERROR : undefined;
 }

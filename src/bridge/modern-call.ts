@@ -3,11 +3,14 @@ import type { Agent, Exchange, Handler } from '../pipeline/exchange.js';
 import type { Message } from '../wire/message.js';
 import { type Envelope, enveloped, modernExchange, withTasks } from './envelope.js';
 import { readingParams } from './faults.js';
+import { FollowedTask, needsTasks } from './followed-task.js';
 import { resultTypeOf } from './legacy-answer.js';
 import { isObject, paramOf } from './members.js';
 import type { Patience } from './questions.js';
 import { inRounds } from './rounds.js';
-import { FollowedTask, needsTasks } from './tasks.js';
+
+const TASK = Buffer.from('"task"');
+const ESCAPE = Buffer.from('\\u');
 
 /** How a legacy agent is spoken for in a request. */
 export interface ModernCallOptions extends Patience {
@@ -53,6 +56,7 @@ export async function modernCall(
  * https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/tasks
  */
 function refuseTask({ serverId, message }: Exchange): void {
+  if (!message.bytes.includes(TASK) && !message.bytes.includes(ESCAPE)) return;
   const task = readingParams(serverId, () => isObject(message, message.params) && paramOf(message, 'task'));
   if (!task) return;
   const what = `Server "${serverId}" decides itself what becomes a task: send the call without \`task\``;

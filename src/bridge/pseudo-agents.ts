@@ -1,10 +1,11 @@
-import type { Clock } from '../base/clock.js';
+import type { Clock, Timer } from '../base/clock.js';
 import { GatewayError } from '../base/errors.js';
 import { unguessableId } from '../base/random.js';
-import type { Agent, AgentProfile, AskOptions, Exchange } from '../pipeline/exchange.js';
+import type { Agent, AgentProfile, AskOptions, Caller, Exchange } from '../pipeline/exchange.js';
 import { LATEST_LEGACY_REVISION } from '../protocol/revisions.js';
 import type { Message } from '../wire/message.js';
 import type { BridgedCall } from './bridged-call.js';
+import { HeldLevel } from './held-level.js';
 
 /**
  * A modern caller as a legacy server's side sees it. It is no stream that could be written to: what is meant for it goes
@@ -14,21 +15,40 @@ export class PseudoAgent implements Agent {
   readonly id = `bridged:${unguessableId()}`;
   readonly profile: AgentProfile;
   readonly listening = false;
-  /** Requests under way and calls that wait, oldest first. */
-  readonly calls = new Set<BridgedCall>();
-  /** Requests under way that can wait for nothing. */
-  running = 0;
-  usedAt: number;
-  /** The most verbose log level that the server was told in its name. */
-  level: string | undefined;
+  readonly level: HeldLevel;
+  /** Calls that may take input, under way or waiting, oldest first. */
+  readonly #calls = new Set<BridgedCall>();
+  readonly #clock: Clock;
+  #running = 0;
+  #usedAt: number;
 
-  constructor(profile: AgentProfile, now: number) {
+  constructor(profile: AgentProfile, clock: Clock) {
     this.profile = { ...profile, revision: LATEST_LEGACY_REVISION };
-    this.usedAt = now;
+    this.level = new HeldLevel(clock);
+    this.#clock = clock;
+    this.#usedAt = clock.now();
   }
 
+  /** A request of it is under way, or a call of it waits. */
   get busy(): boolean {
-    return this.running > 0 || this.calls.size > 0;
+    return this.#running > 0;
+  }
+
+  get usedAt(): number {
+    return this.#usedAt;
+  }
+
+  /** Does work in its name; `call` is the one that the work is about, if it may take input. */
+  async during<T>(work: () => Promise<T>, call?: BridgedCall): Promise<T> {
+    this.#running++;
+    if (call) this.#calls.add(call);
+    try {
+      return await work();
+    } finally {
+      this.#running--;
+      if (call) this.#calls.delete(call);
+      this.#usedAt = this.#clock.now();
+    }
   }
 
   notify(message: Message): void {
@@ -39,11 +59,11 @@ export class PseudoAgent implements Agent {
   ask(message: Message, options: AskOptions): Promise<Message> {
     const call = this.#newest();
     if (call) return call.ask(message, options);
-    return Promise.reject(new GatewayError('agent_unreachable', 'No request of the agent is under way'));
+    return Promise.reject(new GatewayError('agent_unreachable', 'No call of the agent is under way'));
   }
 
   #newest(): BridgedCall | undefined {
-    const calls = [...this.calls];
+    const calls = [...this.#calls];
     return calls.findLast(({ attended }) => attended) ?? calls.at(-1);
   }
 }
@@ -56,42 +76,61 @@ export interface PseudoAgentsOptions {
   readonly leave: (agent: Agent) => void;
 }
 
+/** One text for one caller: nobody else's is the same. */
+export function ownerKey({ principal, tokenHash }: Caller): string {
+  return JSON.stringify([principal, tokenHash ?? '']);
+}
+
 /** One agent for each server, caller and set of capabilities: a server's sessions belong to whoever is behind them. */
 export class PseudoAgents {
   readonly #options: PseudoAgentsOptions;
   /** The longest unused first. */
   readonly #agents = new Map<string, PseudoAgent>();
+  #sweep: Timer | undefined;
 
   constructor(options: PseudoAgentsOptions) {
     this.#options = options;
   }
 
+  get size(): number {
+    return this.#agents.size;
+  }
+
   /** The agent in whose name an exchange goes to its server. */
   of({ serverId, agent, caller }: Exchange): PseudoAgent {
-    const { principal, tokenHash } = caller;
-    const key = JSON.stringify([serverId, principal, tokenHash ?? '', agent.profile.fingerprint]);
-    const now = this.#options.clock.now();
-    const found = this.#agents.get(key) ?? new PseudoAgent(agent.profile, now);
+    const key = JSON.stringify([serverId, ownerKey(caller), agent.profile.fingerprint]);
+    const { clock, maxAgents } = this.#options;
+    const found = this.#agents.get(key) ?? new PseudoAgent(agent.profile, clock);
     this.#agents.delete(key);
+    if (this.#agents.size >= maxAgents) this.#makeRoom();
     this.#agents.set(key, found);
-    found.usedAt = now;
-    this.#forgetSome(now, found);
+    this.#sweep ??= this.#scheduled();
     return found;
   }
 
   close(): void {
+    this.#sweep?.cancel();
+    this.#sweep = undefined;
     this.#agents.clear();
   }
 
-  /** Those that were not used for long, and the longest unused beyond the limit. */
-  #forgetSome(now: number, except: PseudoAgent): void {
-    const { agentIdleMs, maxAgents, leave } = this.#options;
-    for (const [key, agent] of this.#agents) {
-      const idle = now - agent.usedAt >= agentIdleMs;
-      if (!idle && this.#agents.size <= maxAgents) return;
-      if (agent.busy || agent === except) continue;
-      this.#agents.delete(key);
-      leave(agent);
-    }
+  /** Those that have something under way stay, were it one too many. */
+  #makeRoom(): void {
+    for (const [key, agent] of this.#agents) if (!agent.busy) return this.#forget(key, agent);
+  }
+
+  #scheduled(): Timer {
+    const { clock, agentIdleMs } = this.#options;
+    return clock.after(Math.max(1, agentIdleMs / 4), () => {
+      const before = clock.now() - agentIdleMs;
+      for (const [key, agent] of this.#agents)
+        if (!agent.busy && agent.usedAt <= before) this.#forget(key, agent);
+      this.#sweep = this.#agents.size > 0 ? this.#scheduled() : undefined;
+    });
+  }
+
+  #forget(key: string, agent: PseudoAgent): void {
+    this.#agents.delete(key);
+    this.#options.leave(agent);
   }
 }

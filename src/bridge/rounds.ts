@@ -2,10 +2,12 @@ import type { Clock } from '../base/clock.js';
 import { GatewayError } from '../base/errors.js';
 import type { Exchange } from '../pipeline/exchange.js';
 import { mayAskForInput } from '../protocol/methods.js';
+import { memberEdits } from '../wire/members.js';
 import type { Message } from '../wire/message.js';
+import { edited } from './edited.js';
 import { misbehaved, withdrawn } from './faults.js';
-import { resultTypeOf } from './legacy-answer.js';
-import { bodyOf, changedAt, stringIn, textOf } from './members.js';
+import { isInputRequired } from './legacy-answer.js';
+import { bodyOf, stringIn, textOf } from './members.js';
 import { answersTo, type Patience, questionsIn } from './questions.js';
 
 /** Rounds that one call may take: a server that asks for ever asks in vain. */
@@ -25,7 +27,7 @@ export interface RoundsOptions extends Patience {
  */
 export async function inRounds(upper: Exchange, message: Message, options: RoundsOptions): Promise<Message> {
   let answer = await options.send(message);
-  for (let round = 0; resultTypeOf(answer) === 'input_required'; round++) {
+  for (let round = 0; isInputRequired(answer); round++) {
     const { serverId, signal } = upper;
     if (round === MAX_ROUNDS)
       throw misbehaved(serverId, `asked for input more than ${MAX_ROUNDS} times in one call`);
@@ -62,7 +64,8 @@ function withInputs(message: Message, { responses, state }: Inputs): Message {
     ...(responses === undefined ? {} : { inputResponses: responses }),
     ...(state === undefined ? {} : { requestState: state }),
   };
-  return message.params ? changedAt(message, message.params.start, { set }) : message;
+  const { bytes, params } = message;
+  return params ? edited(message, memberEdits(bytes, params.start, { set })) : message;
 }
 
 /** A call that has begun cannot begin anew on a server of another kind. */

@@ -5,10 +5,11 @@ import { secretBytes } from '../base/random.js';
 export interface State {
   /** The call that waits; empty where the request is to be run anew. */
   readonly call: string;
-  readonly round: number;
   readonly serverId: string;
-  readonly principal: string;
-  readonly tokenHash: string;
+  /** Principal and token. */
+  readonly owner: string;
+  /** Of the capabilities that its agent declared: it is asked by these. */
+  readonly fingerprint: string;
   readonly method: string;
   /** Of the params without `_meta` and inputs. */
   readonly digest: string;

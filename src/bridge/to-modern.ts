@@ -1,5 +1,7 @@
 import { GatewayError } from '../base/errors.js';
 import type { Agent, Caller, Exchange, Handler } from '../pipeline/exchange.js';
+import { METHOD_NOT_FOUND } from '../protocol/codes.js';
+import { error } from '../protocol/compose.js';
 import { LOG_LEVELS } from '../protocol/log-levels.js';
 import { type Message, readMessage } from '../wire/message.js';
 import type { BridgeDeps } from './deps.js';
@@ -74,7 +76,7 @@ export class ToModern {
 
   async #handle(upper: Exchange, next: Handler): Promise<Message> {
     const { id, method } = upper.message;
-    if (FOREIGN.has(method)) throw unknown(upper, `No legacy revision has ${method} of server`);
+    if (FOREIGN.has(method)) return unknown(upper, `No legacy revision has ${method} of server`);
     switch (method) {
       case 'initialize':
         return await this.#initialize(upper, next);
@@ -140,7 +142,7 @@ export class ToModern {
     const discover = await this.#discover(upper, next);
     if (discover.kind === 'error') return legacyAnswer(discover, serverId);
     if (!isObject(discover, bodyOf(discover, 'capabilities', 'logging')))
-      throw unknown(upper, 'There is no logging at server');
+      return unknown(upper, 'There is no logging at server');
     // Whoever has gone meanwhile is forgotten already.
     if (signal.aborted) throw withdrawn(serverId);
     this.#of(serverId, agent).level = level;
@@ -186,8 +188,9 @@ export class ToModern {
   }
 }
 
-function unknown({ serverId }: Exchange, what: string): GatewayError {
-  return new GatewayError('method_unknown', `${what} "${serverId}"`, { serverId });
+/** An answer, as a failure would have the HTTP status of a lost session. */
+function unknown({ serverId, message }: Exchange, what: string): Message {
+  return error(message.id, METHOD_NOT_FOUND, `${what} "${serverId}"`, { server: serverId });
 }
 
 /** The empty result of what is done here. */

@@ -1,8 +1,9 @@
 import { BoundedMap } from '../base/bounded-map.js';
 import type { Exchange } from '../pipeline/exchange.js';
 import { type Edit, items, member, type Span, splice } from '../wire/json.js';
-import { type Message, readMessage } from '../wire/message.js';
+import type { Message } from '../wire/message.js';
 import type { BridgeDeps } from './deps.js';
+import { edited } from './edited.js';
 import { readingParams } from './faults.js';
 import { bodyOf, isObject, paramOf, stringIn, textOf } from './members.js';
 import { pointerEdits } from './schema-pointers.js';
@@ -51,15 +52,15 @@ export class WrappedTools {
       if (schema) edits.push({ ...schema, text: wrappedSchema(answer, schema) });
       note(names, stringIn(answer, member(answer.bytes, tool.start, 'name')), schema !== undefined);
     }
-    return edits.length === 0 ? answer : readMessage(splice(answer.bytes, edits));
+    return edited(answer, edits);
   }
 
-  /** Members of a call's result that must be other ones. */
-  call(exchange: Exchange, answer: Message): Record<string, string> {
-    if (!mentions(answer, STRUCTURED)) return {};
+  /** What must be changed in a call's result. */
+  call(exchange: Exchange, answer: Message): Edit[] {
+    if (!mentions(answer, STRUCTURED)) return [];
     const value = bodyOf(answer, 'structuredContent');
-    if (!value || (isObject(answer, value) && !this.#isWrapped(exchange))) return {};
-    return { structuredContent: `{"result":${textOf(answer, value)}}` };
+    if (!value || (isObject(answer, value) && !this.#isWrapped(exchange))) return [];
+    return [{ ...value, text: `{"result":${textOf(answer, value)}}` }];
   }
 
   /** The newer of what was listed for the caller alone and for everybody: that is what its agent has. */

@@ -13,6 +13,8 @@ export interface Telling {
 
 type Told = Partial<Record<HintName, string>>;
 
+/** In the order in which they are added. */
+const HINT_NAMES: readonly HintName[] = ['resultType', 'ttlMs', 'cacheScope'];
 /** JSON text of the remaining time as long as it is not known. */
 const NO_TIME = '0';
 const TTL_MEMBER = '"ttlMs":';
@@ -39,8 +41,6 @@ export function hintEdits(bytes: Buffer, at: number, { places }: ResultHints, te
   const more = bytes[skipSpace(bytes, at + 1)] !== CLOSE_BRACE;
   return [{ start: at + 1, end: at + 1, text: added.join(',') + (more ? ',' : '') }, ...edits];
 }
-
-const HINT_NAMES: readonly HintName[] = ['resultType', 'ttlMs', 'cacheScope'];
 
 function toldBy({ scope, type }: Telling): Told {
   return {

@@ -93,7 +93,7 @@ function keep(
   const entry: Entry = { ...spot, message: answer, receivedAt, freshUntil, doubts };
   store.commit(entry);
   const message = store.lookup(entry.key)?.message;
-  if (message) presentations.kept(answer, hints, { entry, message });
+  if (message) presentations.kept(answer, { entry, message });
   if (nextCursor !== undefined) reserve(entry, nextCursor, store);
 }
 

@@ -23,6 +23,14 @@ export interface Kept {
   readonly message: Message;
 }
 
+/** What was found out about one answer. */
+interface Known {
+  readonly hints: ResultHints;
+  kept: Kept | undefined;
+  /** Prepared once, however often the answer leaves. */
+  ready: ReadyAnswer | undefined;
+}
+
 /**
  * How cacheable answers leave: with the time that remains of them and the strictest scope, to agents of a revision that
  * knows these, and without to others. A miss and a hit differ in nothing but the id and that time.
@@ -30,74 +38,83 @@ export interface Kept {
  */
 export class Presentations {
   readonly #deps: PresentationDeps;
-  readonly #hints = new WeakMap<Message, ResultHints>();
-  readonly #kept = new WeakMap<Message, Kept>();
-  /** Prepared once for each answer, however often it leaves. */
-  readonly #ready = new WeakMap<Message, ReadyAnswer>();
+  readonly #known = new WeakMap<Message, Known>();
 
   constructor(deps: PresentationDeps) {
     this.#deps = deps;
   }
 
   /** `readHints` of an answer, which is read once. */
-  read({ serverId, message }: Exchange, method: CacheableMethod, answer: Message): ResultHints | undefined {
-    const known = this.#hints.get(answer);
-    if (known) return known;
-    const hints = readHints(serverId, message.method, method, answer);
-    if (hints) this.#hints.set(answer, hints);
-    return hints;
+  read(exchange: Exchange, method: CacheableMethod, answer: Message): ResultHints | undefined {
+    return this.#understood(exchange, method, answer)?.hints;
   }
 
-  /** An answer was kept, in these or in equal bytes: what leaves of it from now on is told so. */
-  kept(answer: Message, hints: ResultHints, kept: Kept): void {
-    this.#kept.set(answer, kept);
-    this.#hints.set(kept.message, hints);
+  /** An answer that was read is kept, in these bytes or in equal ones: what leaves of it from now on is told so. */
+  kept(answer: Message, kept: Kept): void {
+    const known = this.#known.get(answer);
+    if (!known) return;
+    known.kept = kept;
+    if (kept.message !== answer) this.#known.set(kept.message, known);
   }
 
   /** A kept answer; `doubted`: it is served because its server cannot be asked. */
   hit(exchange: Exchange, method: CacheableMethod, { entry, message }: Kept, doubted: boolean): Message {
     const { clock, rules } = this.#deps;
-    const ready = this.#ready.get(message) ?? this.#prepared(exchange, method, message, entry);
-    const remainingMs = doubted ? 0 : remainingTtlMs(freshUntil(entry, rules), clock.now());
-    return ready?.leave(exchange.message.id, remainingMs) ?? message;
+    const ready = this.#readyOf(exchange, method, message, entry);
+    if (!ready) return message;
+    const tells = ready.isTimed && !doubted;
+    const remainingMs = tells ? remainingTtlMs(freshUntil(entry, rules), clock.now()) : 0;
+    return ready.leave(exchange.message.id, remainingMs);
   }
 
   /** An answer that has just come. */
   fetched(exchange: Exchange, method: CacheableMethod, answer: Message): Message {
-    const kept = this.#kept.get(answer);
+    const kept = this.#known.get(answer)?.kept;
     if (kept) return this.hit(exchange, method, kept, false);
-    const ready = this.#ready.get(answer) ?? this.#prepared(exchange, method, answer, undefined);
-    return ready?.leave(exchange.message.id, 0) ?? answer;
+    return this.#readyOf(exchange, method, answer, undefined)?.leave(exchange.message.id, 0) ?? answer;
   }
 
   /** An answer that the cache had nothing to do with: its server's own time is told, within our bound. */
   passed(exchange: Exchange, method: CacheableMethod, answer: Message): Message {
-    const ready = this.#prepared(exchange, method, answer, undefined);
+    const ready = this.#readyOf(exchange, method, answer, undefined);
     if (!ready) return answer;
-    const own = toolListTtlMs(this.#hints.get(answer)?.ttlMs, 0, this.#deps.rules.maxTtlMs);
+    const own = toolListTtlMs(this.#known.get(answer)?.hints.ttlMs, 0, this.#deps.rules.maxTtlMs);
     return ready.leave(exchange.message.id, Math.floor(own));
   }
 
   /** Undefined for what is not complete, or cannot be read: that leaves as it came. */
-  #prepared(
+  #readyOf(
     exchange: Exchange,
     method: CacheableMethod,
     answer: Message,
     entry: Entry | undefined,
   ): ReadyAnswer | undefined {
-    const hints = answer.kind === 'result' ? this.#readable(exchange, method, answer) : undefined;
-    if (!hints) return undefined;
-    const type = exchange.era === 'modern';
-    const shared = entry !== undefined && entry.place === listCacheKey('', entry.serverId, 'public');
-    const scope = type || this.#deps.hints === 'always' ? emittedScope(hints.scope, shared) : undefined;
-    const ready = new ReadyAnswer(answer, hints, { scope, type });
-    this.#ready.set(answer, ready);
-    return ready;
+    const known = this.#known.get(answer) ?? this.#readable(exchange, method, answer);
+    if (known) known.ready ??= this.#prepared(exchange, answer, known.hints, entry);
+    return known?.ready;
   }
 
-  #readable(exchange: Exchange, method: CacheableMethod, answer: Message): ResultHints | undefined {
+  #prepared({ era }: Exchange, answer: Message, hints: ResultHints, entry: Entry | undefined): ReadyAnswer {
+    const type = era === 'modern';
+    const shared = entry !== undefined && entry.place === listCacheKey('', entry.serverId, 'public');
+    const scope = type || this.#deps.hints === 'always' ? emittedScope(hints.scope, shared) : undefined;
+    return new ReadyAnswer(answer, hints, { scope, type });
+  }
+
+  #understood({ serverId, message }: Exchange, method: CacheableMethod, answer: Message): Known | undefined {
+    const known = this.#known.get(answer);
+    if (known) return known;
+    const hints = readHints(serverId, message.method, method, answer);
+    if (!hints) return undefined;
+    const first = { hints, kept: undefined, ready: undefined };
+    this.#known.set(answer, first);
+    return first;
+  }
+
+  #readable(exchange: Exchange, method: CacheableMethod, answer: Message): Known | undefined {
+    if (answer.kind !== 'result') return undefined;
     try {
-      return this.read(exchange, method, answer);
+      return this.#understood(exchange, method, answer);
     } catch (failure) {
       if (failure instanceof GatewayError) return undefined;
       throw failure;

@@ -20,6 +20,11 @@ export class ReadyAnswer {
       this.#timed = new TimedTemplate(this.#message, timeHole(answer.body?.start ?? 0, hints, edits));
   }
 
+  /** Whether it tells the time that remains. */
+  get isTimed(): boolean {
+    return this.#timed !== undefined;
+  }
+
   /** The whole answer for one request. `id` is JSON text; `remainingMs` is whole. */
   leave(id: string, remainingMs: number): Message {
     if (this.#timed) return this.#timed.fill(id, String(remainingMs));

@@ -12,7 +12,7 @@ import { headerOf, isVisibleAscii } from './http-headers.js';
 import { readJsonAnswer } from './json-answer.js';
 import type { Link, LinkEvents } from './link.js';
 import type { RemotePeer } from './peer.js';
-import { asAnswerTo, readRefusal, refusedMessage } from './refused.js';
+import { asAnswerTo, type RefusedAnswer, readRefusal, refusedMessage } from './refused.js';
 import { SharedStream } from './shared-stream.js';
 
 export interface HttpLinkDeps {
@@ -172,7 +172,8 @@ export class HttpLink implements Link {
     const refusal = await readRefusal(peer, reply, this.#sessionId !== undefined);
     if (message.kind !== 'request' || refusal instanceof GatewayError)
       throw refusedMessage(peer, reply.status, refusal);
-    this.#deliver(asAnswerTo(message, refusal), message.id);
+    const answer: RefusedAnswer = { ...asAnswerTo(message, refusal), refusedWith: reply.status };
+    this.#deliver(answer, message.id);
   }
 
   #takeSession(reply: Reply): void {

@@ -12,10 +12,13 @@ import { type Implementation, listsAnnounced, type ServerFacts } from './handsha
 export class OtherEra extends GatewayError {
   /** What showed it, where that may have another meaning: an answer, or a refusal; undefined for a clear verdict. */
   readonly evidence: Message | GatewayError | undefined;
+  /** What showed it, in words. */
+  readonly why: string;
 
   constructor(serverId: string, why: string, evidence?: Message | GatewayError) {
     super('other_era', `Server "${serverId}" does not speak 2026-07-28: ${why}`, { serverId });
     this.evidence = evidence;
+    this.why = why;
   }
 }
 

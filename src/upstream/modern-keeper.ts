@@ -17,6 +17,7 @@ import { standardHeaders } from './modern-headers.js';
 import { ModernInbound } from './modern-inbound.js';
 import type { RequestLimits } from './pending.js';
 import { speaksOfLostSession } from './refusal.js';
+import { isRefused } from './refused.js';
 import { mayRepeat } from './repeat.js';
 import { stringParam } from './rewrite.js';
 import { StandingConnection, type Why } from './standing.js';
@@ -164,23 +165,24 @@ export class ModernKeeper {
     try {
       const answer = await connection.request(exchange);
       if (connection.kind === 'http' && isOfLegacyServer(answer))
-        throw this.#otherEra('it answers as one that wants `initialize`', answer);
+        throw this.#otherEra(connection, 'it answers as one that wants `initialize`', answer);
       this.#standing.proved();
       return answer;
     } catch (failure) {
       if (!(failure instanceof GatewayError) || failure.code !== 'server_unavailable') throw failure;
       const { status } = failure.details;
       if (status === undefined || !OTHER_ERA.has(status)) throw failure;
-      throw this.#otherEra(`it answered ${status}`, failure);
+      throw this.#otherEra(connection, `it answered ${status}`, failure);
     } finally {
       this.#touch();
     }
   }
 
-  /** It was another server when we came: it must be asked anew who it is. */
-  #otherEra(why: string, evidence: Message | GatewayError): OtherEra {
-    void this.disconnect('evicted');
-    return new OtherEra(this.serverId, why, evidence);
+  /** It was another server when we came: it must be asked anew who it is. What else is under way may go on. */
+  #otherEra(connection: Connection, why: string, evidence: Message | GatewayError): OtherEra {
+    const failure = new OtherEra(this.serverId, why, evidence);
+    this.#standing.retire(connection, failure);
+    return failure;
   }
 
   #isMismatch(answer: Message): boolean {
@@ -191,8 +193,12 @@ export class ModernKeeper {
     return this.#standing.current?.kind === 'http';
   }
 
-  /** The server refused a call for its headers, so it did not run: the tool's schema is another one than we know. */
+  /**
+   * The server refused a call for its headers, so it did not run: the tool's schema is another one than we know, and than
+   * what is kept says.
+   */
   async #mirrorAnew(exchange: Exchange, refused: Message): Promise<Message> {
+    this.#deps.changes.publish({ serverId: this.serverId, reason: 'contradicted', kinds: ['tools'] });
     try {
       await listedAgain(exchange, async (listing) =>
         this.#learn(exchange.agent.profile, await this.#request(listing)),
@@ -251,7 +257,7 @@ export function audienceOf(key: string, { fingerprint }: AgentProfile): string {
   return `${key}\n${fingerprint}`;
 }
 
-/** Whether an answer speaks of a session, which no modern server has. */
+/** Whether a request was refused for want of a session, which no modern server has. */
 function isOfLegacyServer(answer: Message): boolean {
-  return answer.kind === 'error' && speaksOfLostSession(answer, answer.bytes);
+  return isRefused(answer) && OTHER_ERA.has(answer.refusedWith) && speaksOfLostSession(answer, answer.bytes);
 }

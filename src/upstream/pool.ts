@@ -133,7 +133,7 @@ export class Pool {
       await this.#modern(serverId, agent, caller).ready();
     } catch (failure) {
       if (!(failure instanceof OtherEra)) throw failure;
-      this.#eras.note(serverId, 'modern', false, failure.message, failure.evidence !== undefined);
+      this.#eras.note(serverId, 'modern', false, failure.why, failure.evidence !== undefined);
       return 'legacy';
     }
     this.#eras.note(serverId, 'modern', true, 'it answered server/discover');

@@ -49,6 +49,15 @@ function unavailable(peer: RemotePeer, reply: Reply, body: Buffer): GatewayError
   });
 }
 
+/** A server's JSON-RPC error that came with a status of refusal. */
+export interface RefusedAnswer extends Message {
+  readonly refusedWith: number;
+}
+
+export function isRefused(answer: Message): answer is RefusedAnswer {
+  return 'refusedWith' in answer;
+}
+
 /** A server's error for a request that it may not have read well enough to know the id: given the request's. */
 export function asAnswerTo(request: Message, answer: Message): Message {
   if (answer.id !== '' && idKey(answer.id) === idKey(request.id)) return answer;

@@ -10,8 +10,11 @@ export interface Figures {
   readonly cpuMicros: number;
 }
 
+export type Era = 'legacy' | 'modern';
+
 export interface Load {
   readonly url: string;
+  readonly era: Era;
   readonly method: 'tools/list' | 'tools/call';
   readonly connections: number;
   readonly durationMs: number;
@@ -19,20 +22,32 @@ export interface Load {
   readonly pid: number;
 }
 
-/** Asks as fast as the answers come, each connection with a session of its own; every answer is checked. */
+const MODERN = '2026-07-28';
+const META = {
+  'io.modelcontextprotocol/protocolVersion': MODERN,
+  'io.modelcontextprotocol/clientInfo': { name: 'bench', version: '1' },
+  'io.modelcontextprotocol/clientCapabilities': {},
+};
+
+/**
+ * Asks as fast as the answers come; every answer is checked. Each connection is an agent: in the legacy era with a
+ * session of its own, in the modern one with all that it says of itself in each request.
+ */
 export async function measure(load: Load): Promise<Figures> {
   const { origin, pathname } = new URL(load.url);
   const pool = new Pool(origin, { connections: load.connections, pipelining: 1 });
   const latencies: number[] = [];
-  const sessions = await Promise.all(Array.from({ length: load.connections }, () => begin(pool, pathname)));
+  const agents = await Promise.all(
+    Array.from({ length: load.connections }, () => headersOf(load, pool, pathname)),
+  );
   const cpuBefore = cpuMs(load.pid);
   const startedAt = performance.now();
   const until = startedAt + load.durationMs;
   await Promise.all(
-    sessions.map(async (headers, agent) => {
+    agents.map(async (headers, agent) => {
       for (let id = 2; performance.now() < until; id++) {
         const sentAt = performance.now();
-        await ask(pool, pathname, headers, load.method, id, `${agent}-${id}`);
+        await ask(pool, pathname, headers, load, id, `${agent}-${id}`);
         latencies.push(performance.now() - sentAt);
       }
     }),
@@ -51,29 +66,39 @@ export async function measure(load: Load): Promise<Figures> {
   };
 }
 
+const HEADERS = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
+
+/** What every request of one agent bears. */
+async function headersOf({ era, method }: Load, pool: Pool, path: string): Promise<Record<string, string>> {
+  if (era === 'legacy') return await begin(pool, path);
+  const name = method === 'tools/call' ? { 'mcp-name': 'tool_0' } : {};
+  return { ...HEADERS, 'mcp-protocol-version': MODERN, 'mcp-method': method, ...name };
+}
+
 async function begin(pool: Pool, path: string): Promise<Record<string, string>> {
-  const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
   const params = {
     protocolVersion: '2025-06-18',
     capabilities: {},
     clientInfo: { name: 'bench', version: '1' },
   };
   const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params });
-  const response = await pool.request({ path, method: 'POST', headers, body });
+  const response = await pool.request({ path, method: 'POST', headers: HEADERS, body });
   await response.body.text();
   const session = response.headers['mcp-session-id'];
-  return typeof session === 'string' ? { ...headers, 'mcp-session-id': session } : headers;
+  return typeof session === 'string' ? { ...HEADERS, 'mcp-session-id': session } : HEADERS;
 }
 
 async function ask(
   pool: Pool,
   path: string,
   headers: Record<string, string>,
-  method: Load['method'],
+  { method, era }: Load,
   id: number,
   mark: string,
 ): Promise<void> {
-  const params = method === 'tools/call' ? { name: 'tool_0', arguments: { text: mark } } : {};
+  const meta = era === 'modern' ? { _meta: META } : {};
+  const given = method === 'tools/call' ? { name: 'tool_0', arguments: { text: mark } } : {};
+  const params = { ...meta, ...given };
   const body = JSON.stringify({ jsonrpc: '2.0', id, method, params });
   const response = await pool.request({ path, method: 'POST', headers, body });
   const text = await response.body.text();

@@ -1,5 +1,5 @@
 /**
- * The two hot paths, a cached list and a forwarded call, through the built gateway and directly:
+ * The two hot paths, a cached list and a forwarded call, by agents of both eras, through the built gateway and directly:
  *
  *   npm run bench [-- --rounds 5 --seconds 2 --connections 16]
  *
@@ -9,7 +9,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { availableParallelism, cpus } from 'node:os';
 import { parseArgs } from 'node:util';
-import { type Figures, type Load, measure } from './load.js';
+import { type Era, type Figures, type Load, measure } from './load.js';
 
 const { values } = parseArgs({
   options: {
@@ -46,12 +46,19 @@ const median = (numbers: readonly number[]): number =>
 const upstream = await start('/mcp', '--import', 'tsx', 'test/bench/upstream.ts');
 const gateway = await start('/mcp', 'dist/cli/main.js', upstream.url, '--port', '0', '--log-level', 'warn');
 const candidates = { direct: upstream, sidegate: gateway };
+const loads: readonly { readonly label: string; readonly era: Era; readonly method: Load['method'] }[] = [
+  { label: 'tools/list', era: 'legacy', method: 'tools/list' },
+  { label: 'tools/call', era: 'legacy', method: 'tools/call' },
+  { label: 'tools/list 2026-07-28', era: 'modern', method: 'tools/list' },
+  { label: 'tools/call 2026-07-28', era: 'modern', method: 'tools/call' },
+];
 const results = new Map<string, Figures[]>();
 for (let round = 0; round <= Number(values.rounds); round++)
-  for (const method of ['tools/list', 'tools/call'] as const)
+  for (const { label, era, method } of loads)
     for (const [name, { url, child }] of Object.entries(candidates)) {
       const load: Load = {
         url,
+        era,
         method,
         pid: child.pid as number,
         connections: Number(values.connections),
@@ -59,7 +66,7 @@ for (let round = 0; round <= Number(values.rounds); round++)
       };
       const figures = await measure(load);
       // The first round warms both up.
-      if (round > 0) results.set(`${method} ${name}`, [...(results.get(`${method} ${name}`) ?? []), figures]);
+      if (round > 0) results.set(`${label} ${name}`, [...(results.get(`${label} ${name}`) ?? []), figures]);
     }
 for (const { child } of [gateway, upstream]) {
   child.kill();

@@ -1,4 +1,7 @@
-/** The server behind the gateway: 29 tools of some 25 kB, answered as prepared bytes, and an echo. No sessions. */
+/**
+ * The server behind the gateway, of both eras: 29 tools of some 25 kB, answered as prepared bytes, and an echo. No
+ * sessions.
+ */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
@@ -22,27 +25,41 @@ const TOOLS = Array.from({ length: 29 }, (_, index) => ({
   annotations: { readOnlyHint: true },
 }));
 
+const MODERN = '2026-07-28';
+const HINTS = '"resultType":"complete","ttlMs":60000,"cacheScope":"public"';
 const LIST = JSON.stringify({ tools: TOOLS });
+const LISTS = { legacy: LIST, modern: `{${HINTS},${LIST.slice(1)}` };
+
+interface Request {
+  readonly id?: number;
+  readonly method: string;
+  readonly params?: {
+    readonly protocolVersion?: string;
+    readonly arguments?: { readonly text: string };
+    readonly _meta?: Readonly<Record<string, unknown>>;
+  };
+}
 
 function answer(body: string): string | undefined {
-  const { id, method, params } = JSON.parse(body) as {
-    id?: number;
-    method: string;
-    params?: { protocolVersion?: string; arguments?: { text: string } };
-  };
-  if (id === undefined) return undefined;
-  const result = () => {
-    if (method === 'tools/list') return LIST;
-    if (method === 'tools/call')
-      return JSON.stringify({ content: [{ type: 'text', text: params?.arguments?.text }] });
-    const serverInfo = { name: 'bench', version: '1' };
-    return JSON.stringify({
-      protocolVersion: params?.protocolVersion,
-      capabilities: { tools: {} },
-      serverInfo,
-    });
-  };
-  return `{"jsonrpc":"2.0","id":${id},"result":${result()}}`;
+  const request = JSON.parse(body) as Request;
+  const { id } = request;
+  return id === undefined ? undefined : `{"jsonrpc":"2.0","id":${id},"result":${resultOf(request)}}`;
+}
+
+function resultOf({ method, params }: Request): string {
+  const modern = params?._meta?.['io.modelcontextprotocol/protocolVersion'] === MODERN;
+  if (method === 'tools/list') return LISTS[modern ? 'modern' : 'legacy'];
+  if (method === 'server/discover')
+    return `{${HINTS},"supportedVersions":["${MODERN}"],"capabilities":{"tools":{}}}`;
+  if (method === 'tools/call') {
+    const content = [{ type: 'text', text: params?.arguments?.text }];
+    return JSON.stringify(modern ? { resultType: 'complete', content } : { content });
+  }
+  return JSON.stringify({
+    protocolVersion: params?.protocolVersion,
+    capabilities: { tools: {} },
+    serverInfo: { name: 'bench', version: '1' },
+  });
 }
 
 const server = createServer((request, response) => {

@@ -1,10 +1,22 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
+import type { Message } from '../../src/wire/message.js';
 import { PATIENCE } from '../support/forwarding.js';
 import type { Wire } from '../support/mcp-server.js';
 import { CHANGES, officialListener, officialServer, WATCHED } from '../support/official-listener.js';
-import { errorOf, openGateway, type PoolBench, passUntil, remote } from '../support/pool-bench.js';
+import {
+  caller,
+  errorOf,
+  exchange,
+  localAgent,
+  openCore,
+  openGateway,
+  type PoolBench,
+  passUntil,
+  remote,
+} from '../support/pool-bench.js';
 import type { RawAgent } from '../support/raw-agent.js';
+import { Happenings } from '../support/stdio-harness.js';
 import { type ListenServer, listenServer, SUBSCRIPTION_ID } from '../support/subscriptions.js';
 
 interface Bench {
@@ -209,12 +221,35 @@ test('an agent that came while the server was down hears of it as soon as it is 
   const agent = await gateway.agent();
   server.onListen = (one) => one.cut();
   await agent.listen();
-  await gateway.clock.armed((delayMs) => delayMs === 1_500);
-  server.onListen = (one) => one.acknowledge();
-  await passUntil(gateway.clock, () => server.open.length === 1, 250);
-  await agent.request('ping');
+  await passUntil(gateway.clock, () => server.all.length >= 3, 250);
+  let isBack = false;
+  server.onListen = (one) => {
+    one.acknowledge();
+    isBack = true;
+  };
+  await passUntil(gateway.clock, () => isBack, 250);
   server.last.changed('tools');
   await hears(agent, 'tools/list_changed');
+});
+
+test('an agent is served over a new connection when the old one was closed, and hears that it was', async (t) => {
+  const server = await listenServer(t);
+  const { core, clock } = openCore(t, { one: remote(server.server.url, { era: 'modern' }) });
+  const told = new Happenings<string>();
+  const agent = { ...localAgent('a', '{}', true), notify: ({ method }: Message) => told.add(method) };
+  core.bridge.listen('one', agent, caller());
+  await core.handle(exchange(agent, caller(), 'resources/subscribe', { uri: 'a:1' }));
+  await core.pool.close('one');
+  await passUntil(clock, () => told.all.length === 4, 250);
+  assert.deepEqual(
+    [...told.all].sort(),
+    ['prompts/list_changed', 'resources/list_changed', 'resources/updated', 'tools/list_changed'].map(
+      (news) => `notifications/${news}`,
+    ),
+  );
+  core.bridge.leave(agent);
+  clock.advance(1_000);
+  await server.until(() => server.open.length === 0);
 });
 
 test('official legacy clients hear of an official server of 2026-07-28', PATIENCE, async (t) => {

@@ -1,75 +1,23 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { FakeClock } from '../support/fake-clock.js';
-import { type Forwarding, forwarding, PATIENCE } from '../support/forwarding.js';
-import { McpServer, type ServerCall, type Wire } from '../support/mcp-server.js';
-import { type ModernPost, modernPost, responseOf } from '../support/modern-post.js';
+import { PATIENCE } from '../support/forwarding.js';
+import { Refusal, type ServerHandler, type Wire } from '../support/mcp-server.js';
+import {
+  ADA,
+  ALL,
+  askForm,
+  FORM,
+  type ModernOnLegacy,
+  modernOnLegacy,
+  textOf,
+} from '../support/modern-on-legacy.js';
+import { modernPost, responseOf } from '../support/modern-post.js';
 
-const NEVER = { requestTimeoutMs: 1_000_000_000, connectTimeoutMs: 1_000_000_000 };
-const ALL = { capabilities: { elicitation: { form: {}, url: {} }, sampling: {}, roots: {} } };
-const FORM = { mode: 'form', message: 'Who?', requestedSchema: { type: 'object', properties: {} } };
-const ADA = { action: 'accept', content: { name: 'Ada' } };
-
-interface Bench {
-  readonly bench: Forwarding;
-  readonly server: McpServer;
-  readonly clock: FakeClock;
-  /** Calls the tool `ask`, or another one. */
-  call(more?: ModernPost & { readonly params?: object }): Promise<Wire>;
-  /** Calls it and brings these, by the keys of the questions in the order in which they were asked. */
-  retry(asked: Wire, answers: readonly object[], more?: ModernPost & { params?: object }): Promise<Wire>;
-}
-
-async function benchOf(
-  t: TestContext,
-  ask: (call: ServerCall) => string | Promise<string>,
-  settings: object = {},
-): Promise<Bench> {
-  const server = await McpServer.start({ on: { 'tools/call': ask } });
-  const clock = new FakeClock();
-  // What is gathered is waited for by the clock, which stands still otherwise.
-  const run = setInterval(() => clock.advance(20), 1);
-  t.after(() => clearInterval(run));
-  const bench = await forwarding(t, {
-    servers: { one: { type: 'http', url: server.url, ...NEVER } },
-    behind: [server],
-    clock,
-    settings: { connectionIdleMs: 2_000_000_000, sessionIdleMs: 2_000_000_000, ...settings },
-  });
-  const send: Bench['call'] = async ({ params = {}, ...more } = {}) =>
-    responseOf(
-      await modernPost(
-        bench.url(),
-        'tools/call',
-        { name: 'ask', arguments: {}, ...params },
-        { declaration: ALL, ...more },
-      ),
-    );
-  return {
-    bench,
-    server,
-    clock,
-    call: send,
-    retry(asked, answers, { params, ...more } = {}) {
-      const keys = Object.keys(asked.result.inputRequests ?? {});
-      const inputResponses = Object.fromEntries(answers.map((answer, i) => [keys[i], answer]));
-      return send({
-        id: '"again"',
-        ...more,
-        params: { inputResponses, requestState: asked.result.requestState, ...params },
-      });
-    },
-  };
-}
-
-/** A server that asks for a form and says what it was told. */
-async function askForm({ ask }: ServerCall): Promise<string> {
-  const answer = await ask('elicitation/create', FORM);
-  return JSON.stringify({ content: [{ type: 'text', text: JSON.stringify(answer.result ?? answer.error) }] });
-}
-
-function textOf(wire: Wire): string {
-  return wire.result?.content?.[0]?.text ?? JSON.stringify(wire);
+async function benchOf(t: TestContext, ask: ServerHandler, settings: object = {}) {
+  const bench = await modernOnLegacy(t, { call: ask, settings });
+  const call: ModernOnLegacy['call'] = (more) => bench.call(more);
+  const retry: ModernOnLegacy['retry'] = (asked, answers, more) => bench.retry(asked, answers, more);
+  return { bench: bench.gateway, server: bench.server, clock: bench.clock, call, retry };
 }
 
 test(
@@ -282,7 +230,6 @@ test(
   'an error that wants a URL opened first asks for it, and the retry runs the request anew',
   PATIENCE,
   async (t) => {
-    const { Refusal } = await import('../support/mcp-server.js');
     let opened = false;
     const { call, retry, server } = await benchOf(t, () => {
       if (opened) return '{"content":[{"type":"text","text":"welcome"}]}';

@@ -282,3 +282,28 @@ test('a server that refuses the headers of every call is asked twice, and its re
   assert.deepEqual([status, wire.error.code, wire.error.message], [400, -32020, 'never']);
   assert.equal(server.count('tools/call'), 2);
 });
+
+test('a schema that changed unheard costs nobody more than one refusal that nobody sees', async (t) => {
+  const tool = (header: string) => ({
+    name: 'sql',
+    inputSchema: { type: 'object', properties: { region: { type: 'string', 'x-mcp-header': header } } },
+  });
+  let header = 'Old';
+  const server = await McpServer.start(
+    modernOnly({
+      'tools/list': () => JSON.stringify({ tools: [tool(header)], ttlMs: 600_000, cacheScope: 'private' }),
+      'tools/call': ({ headers }) => {
+        if (headers[`mcp-param-${header.toLowerCase()}`] === undefined) throw new Refusal(-32020, 'missing');
+        return TOOL;
+      },
+    }),
+  );
+  const { bench, modern } = await benchOf(t, server);
+  await modern('tools/list');
+  header = 'New';
+  const agent = await RawAgent.connect(bench.url());
+  const params = '{"name":"sql","arguments":{"region":"eu"}}';
+  assert.ok((await agent.request('tools/call', params)).answer.result);
+  const { wire } = await modern('tools/list');
+  assert.equal(wire.result.tools[0].inputSchema.properties.region['x-mcp-header'], 'New');
+});

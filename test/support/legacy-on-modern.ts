@@ -71,6 +71,7 @@ export class BridgedAgent implements Agent {
       const answer = (body: string) =>
         resolve(readMessage(Buffer.from(`{"jsonrpc":"2.0","id":${message.id},${body}}`)));
       this.asked.push({ message: JSON.parse(raw) as Wire, raw, signal, answer, fail: reject });
+      if (signal.aborted) return reject(this.#bench.withdrawn());
       signal.addEventListener('abort', () => reject(this.#bench.withdrawn()), { once: true });
       this.#bench.watch.changed();
     });
@@ -83,7 +84,7 @@ export class BridgedAgent implements Agent {
   }
 
   /** Sends a text and resolves to the text of its response. */
-  async send(text: string, signal = new AbortController().signal): Promise<string> {
+  async send(text: string, signal: AbortSignal = new AbortController().signal): Promise<string> {
     const upper: Exchange = {
       ...{ serverId: 'one', era: 'legacy', agent: this, caller: this.caller, fresh: false, signal },
       message: readMessage(Buffer.from(text)),

@@ -50,6 +50,7 @@ export class FollowedTask {
   readonly #taskId: string;
   /** Questions that the agent has answered: they may be shown again until the server has noticed. */
   readonly #answered = new Set<string>();
+  #isOver = false;
 
   /** Throws GatewayError `server_protocol` where `created` names no task. */
   constructor(upper: Exchange, created: Message, options: TaskOptions) {
@@ -74,7 +75,7 @@ export class FollowedTask {
         if (outcome) return outcome;
       }
     } catch (failure) {
-      void this.#options.sendAnyway(this.#request('tasks/cancel')).catch(() => {});
+      if (!this.#isOver) void this.#options.sendAnyway(this.#request('tasks/cancel')).catch(() => {});
       throw failure;
     }
   }
@@ -83,6 +84,7 @@ export class FollowedTask {
   async #look(state: Message): Promise<Message | undefined> {
     const { serverId, message } = this.#upper;
     const status = stringIn(state, bodyOf(state, 'status'));
+    this.#isOver = status === 'completed' || status === 'failed' || status === 'cancelled';
     switch (status) {
       case 'working':
         return undefined;

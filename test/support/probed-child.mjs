@@ -1,0 +1,32 @@
+// A legacy server over stdio, with its own way to take a question that it does not know:
+//   node probed-child.mjs answer|flood|exit|silent|crash
+import { createInterface } from 'node:readline';
+
+const manner = process.argv[2];
+
+function say(message) {
+  process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
+}
+
+const results = {
+  initialize: () => ({
+    protocolVersion: '2025-11-25',
+    capabilities: { tools: {} },
+    serverInfo: { name: manner, version: '1' },
+  }),
+  'tools/list': () => ({ tools: [{ name: 'pid', inputSchema: { type: 'object' } }] }),
+  'tools/call': () => ({ content: [{ type: 'text', text: String(process.pid) }] }),
+};
+
+for await (const line of createInterface({ input: process.stdin })) {
+  const { id, method } = JSON.parse(line);
+  if (id === undefined) continue;
+  const result = results[method];
+  if (result) say({ id, result: result() });
+  else if (manner === 'exit') process.exit(1);
+  else if (manner === 'crash') throw new Error('unknown method before initialize');
+  else if (manner !== 'silent') {
+    if (manner === 'flood') process.stderr.write('x'.repeat(300_000));
+    say({ id, error: { code: -32601, message: 'Method not found' } });
+  }
+}
