@@ -38,6 +38,8 @@ export interface BridgedCallOptions {
   /** Where it waits for its agent; without one, whatever the server asks is refused. */
   readonly place: Place;
   readonly clock: Clock;
+  /** What the keys of its questions begin with. */
+  readonly keyPrefix?: string;
 }
 
 /** Servers that need several answers ask for them at once: they make one round. */
@@ -56,6 +58,7 @@ export class BridgedCall implements Exchange {
   readonly fresh: boolean;
   readonly #place: Place;
   readonly #clock: Clock;
+  readonly #keyPrefix: string;
   readonly #abort = new AbortController();
   /** JSON text of the progress token that the server was given. */
   readonly #token: string | undefined;
@@ -66,7 +69,7 @@ export class BridgedCall implements Exchange {
   #hasPlace = false;
   #lastKey = 0;
 
-  constructor({ upper, message, agent, place, clock }: BridgedCallOptions) {
+  constructor({ upper, message, agent, place, clock, keyPrefix = 'q' }: BridgedCallOptions) {
     this.serverId = upper.serverId;
     this.message = message;
     this.agent = agent;
@@ -74,11 +77,17 @@ export class BridgedCall implements Exchange {
     this.fresh = upper.fresh;
     this.#place = place;
     this.#clock = clock;
+    this.#keyPrefix = keyPrefix;
     this.#token = progressTokenOf(message);
   }
 
   get signal(): AbortSignal {
     return this.#abort.signal;
+  }
+
+  /** True once the server has answered, or cannot any more. */
+  get over(): boolean {
+    return this.#outcome !== undefined;
   }
 
   /** True while a request of the agent waits for it. */
@@ -111,9 +120,10 @@ export class BridgedCall implements Exchange {
     }
   }
 
-  /** What the server asks now; waits a little where it has not asked yet. */
-  async questions(): Promise<readonly Question[]> {
-    if (this.#questions.size === 0 && !this.#outcome) await this.#gather();
+  /** Without a request of the agent that waits: what the server asks, as soon as it asks, or after so long. */
+  async questions(withinMs: number): Promise<readonly Question[]> {
+    if (this.#questions.size === 0 && !this.#outcome) await this.#woken(withinMs);
+    if (this.#questions.size > 0) await this.#gather();
     return [...this.#questions.values()];
   }
 
@@ -140,7 +150,7 @@ export class BridgedCall implements Exchange {
   ask(message: Message, { signal }: AskOptions): Promise<Message> {
     const request = this.#asked(message);
     if (request instanceof GatewayError) return Promise.reject(request);
-    const key = `q${++this.#lastKey}`;
+    const key = `${this.#keyPrefix}${++this.#lastKey}`;
     return new Promise((resolve, reject) => {
       this.#questions.set(key, { key, request, id: message.id, resolve, reject });
       const withdrawn = () => {
@@ -167,6 +177,16 @@ export class BridgedCall implements Exchange {
       if ('failure' in this.#outcome) throw this.#outcome.failure;
       return { kind: 'answer', message: this.#outcome.message };
     }
+  }
+
+  #woken(withinMs: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = this.#clock.after(withinMs, resolve);
+      this.#wake = () => {
+        timer.cancel();
+        resolve();
+      };
+    });
   }
 
   /** Waits for what a server asks at the same time as its first question. */

@@ -39,7 +39,11 @@ interface Voice {
   readonly envelope: Envelope;
 }
 
-/** Legacy agents on modern servers. */
+/**
+ * Legacy agents on modern servers. A server of 2026-07-28 remembers nothing between two requests: what an agent of an older
+ * revision said once is remembered here and said again with each of its requests.
+ * https://modelcontextprotocol.io/specification/2026-07-28/basic/versioning
+ */
 export class ToModern {
   readonly #deps: BridgeDeps;
   /** By agent id, then by server. */
@@ -92,6 +96,7 @@ export class ToModern {
     }
   }
 
+  /** Whatever needs the server. Its hints stay in lists: whoever keeps those reads and removes them. */
   async #forward(upper: Exchange, next: Handler): Promise<Message> {
     const { serverId, message } = upper;
     const voice = readingParams(serverId, () => this.#voice(upper));
@@ -108,6 +113,7 @@ export class ToModern {
     }
   }
 
+  /** The agent's side negotiates the revision; nothing is begun at the server. */
   async #initialize(upper: Exchange, next: Handler): Promise<Message> {
     const { serverId, agent, message } = upper;
     const discover = legacyAnswer(await this.#discover(upper, next), serverId);
@@ -132,6 +138,7 @@ export class ToModern {
     });
   }
 
+  /** https://modelcontextprotocol.io/specification/2025-11-25/server/utilities/logging#setting-log-level */
   async #setLevel(upper: Exchange, next: Handler): Promise<Message> {
     const { serverId, agent, message, signal } = upper;
     const level = readingParams(serverId, () => stringIn(message, paramOf(message, 'level')));

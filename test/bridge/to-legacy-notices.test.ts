@@ -78,6 +78,28 @@ test('a level that nobody needed for long is taken back', PATIENCE, async (t) =>
   assert.deepEqual(levels, ['debug', 'error', 'emergency']);
 });
 
+test('a level is kept as long as a request needs it', PATIENCE, async (t) => {
+  let finish: () => void = () => {};
+  const bench = await modernOnLegacy(t, {
+    call: ({ notify, message }) => {
+      notify('notifications/vendor');
+      if (!message.params.arguments.long) return told('done');
+      return new Promise((resolve) => {
+        finish = () => resolve(speak({ notify } as ServerCall));
+      });
+    },
+    on: { 'logging/setLevel': () => '{}' },
+  });
+  const long = await bench.post('tools/call', { name: 'ask', arguments: { long: true } }, at('debug'));
+  await long.message();
+  bench.clock.advance(2 * LINGER_MS);
+  await bench.all('tools/call', CALL, at('error'));
+  await bench.all('tools/call', CALL);
+  assert.equal(bench.server.count('logging/setLevel'), 1);
+  finish();
+  assert.deepEqual(levels(await long.rest()), ['debug', 'info', 'error']);
+});
+
 test('a server without logging is told no level', PATIENCE, async (t) => {
   const bench = await modernOnLegacy(t, { call: speak, capabilities: { tools: {} } });
   assert.deepEqual(levels(await bench.all('tools/call', CALL, at('error'))), ['error']);

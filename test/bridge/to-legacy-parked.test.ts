@@ -2,7 +2,16 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { PATIENCE } from '../support/forwarding.js';
 import type { ServerCall, Wire } from '../support/mcp-server.js';
-import { ADA, ALL, askForm, broughtFor, FORM, modernOnLegacy, textOf, told } from '../support/modern-on-legacy.js';
+import {
+  ADA,
+  ALL,
+  askForm,
+  broughtFor,
+  FORM,
+  modernOnLegacy,
+  textOf,
+  told,
+} from '../support/modern-on-legacy.js';
 
 const CANCELLED = 'notifications/cancelled';
 
@@ -67,7 +76,12 @@ test('a retry may spell its request in another way, but must be the same', PATIE
 
 test('inputs of another type are refused before anything runs', PATIENCE, async (t) => {
   const bench = await modernOnLegacy(t);
-  for (const params of [{ requestState: 1 }, { requestState: null }, { inputResponses: [] }, { inputResponses: 'x' }])
+  for (const params of [
+    { requestState: 1 },
+    { requestState: null },
+    { inputResponses: [] },
+    { inputResponses: 'x' },
+  ])
     assert.equal((await bench.call({ params })).error?.code, -32602, JSON.stringify(params));
   assert.equal(bench.server.count('tools/call'), 0);
 });
@@ -162,15 +176,17 @@ test('calls that ask at the same time are no more than may wait', PATIENCE, asyn
 });
 
 test('a place is free again however its call ends', PATIENCE, async (t) => {
-  const withdrawals: (() => void)[] = [];
+  let goOn: () => void = () => {};
   const bench = await modernOnLegacy(t, {
     settings: { maxParkedCalls: 1, parkMs: 60_000 },
     call: async (call) => {
       const { how } = call.message.params.arguments;
-      if (how !== 'withdraw') return await askForm(call);
+      if (how === 'answer' || how === 'expire') return await askForm(call);
       call.emit(JSON.stringify({ jsonrpc: '2.0', id: 'q', method: 'elicitation/create', params: FORM }));
-      await new Promise<void>((resolve) => withdrawals.push(resolve));
-      call.notify(CANCELLED, { requestId: 'q' });
+      await new Promise<void>((resolve) => {
+        goOn = resolve;
+      });
+      if (how === 'withdraw') call.notify(CANCELLED, { requestId: 'q' });
       return told('done');
     },
   });
@@ -185,11 +201,35 @@ test('a place is free again however its call ends', PATIENCE, async (t) => {
   await call('expire');
   bench.clock.advance(60_000);
   await bench.gateway.events.first(({ type }) => type === 'call_expired');
-  const second = await call('withdraw');
-  withdrawals[0]?.();
-  let end = second.asked;
-  while (end.result.resultType === 'input_required') end = await bench.retry(end, [], second);
+  for (const how of ['withdraw', 'finish']) {
+    const { asked, params } = await call(how);
+    goOn();
+    let end = asked;
+    while (end.result.resultType === 'input_required') end = await bench.retry(end, [], { params });
+    assert.equal(textOf(end), '"done"');
+  }
   await call('answer');
+});
+
+test('a call that has its answers takes no place while it goes on', PATIENCE, async (t) => {
+  const bench = await modernOnLegacy(t, {
+    settings: { maxParkedCalls: 1 },
+    call: async (call) => {
+      await call.ask('elicitation/create', FORM);
+      call.notify('notifications/vendor');
+      if (call.message.params.arguments.hang) await new Promise(() => {});
+      return told('done');
+    },
+  });
+  const params = { arguments: { hang: true } };
+  const asked = await bench.call({ params });
+  const again = { name: 'ask', ...params, ...broughtFor(asked, [ADA]) };
+  const running = await bench.post('tools/call', again);
+  assert.equal((await running.message())?.method, 'notifications/vendor');
+  const next = await bench.call();
+  assert.equal(next.result.resultType, 'input_required');
+  assert.equal(textOf(await bench.retry(next, [ADA])), '"done"');
+  running.drop();
 });
 
 test('a server that dies while a call waits fails the retry, and with it only that', PATIENCE, async (t) => {

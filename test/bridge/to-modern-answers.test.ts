@@ -42,8 +42,10 @@ test('a result of a type that no legacy revision has is a fault of the server', 
 });
 
 test('a result whose type is given twice is a fault of the server', async () => {
-  const twice = '{"resultType":"complete","resultType":"input_required"}';
-  await assert.rejects(body(twice), { code: 'server_protocol', message: /given twice/ });
+  for (const second of ['input_required', 'complete']) {
+    const twice = `{"resultType":"complete","content":[],"resultType":"${second}"}`;
+    await assert.rejects(body(twice), { code: 'server_protocol', message: /given twice/ });
+  }
 });
 
 test('errors of the server pass byte for byte', async () => {

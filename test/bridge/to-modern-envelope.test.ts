@@ -81,8 +81,11 @@ test('reserved members that an agent sends itself are the gateway’s', async ()
     ...JSON.parse(`{${META}}`),
     a: 1,
   });
+  const disguised = params.replaceAll('io.model', '\\u0069o.model');
+  await bench.agent().request('x/y', disguised);
+  assert.deepEqual(wire(bench.sent[1]), wire(bench.sent[0]));
   await bench.agent({ clientInfo: '' }).request('x/y', params);
-  assert.deepEqual(Object.keys(wire(bench.sent[1]).params._meta), [
+  assert.deepEqual(Object.keys(wire(bench.sent[2]).params._meta), [
     `${PREFIX}protocolVersion`,
     `${PREFIX}clientCapabilities`,
     'a',

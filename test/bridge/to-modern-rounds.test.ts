@@ -178,10 +178,18 @@ test('what is no proper demand for input is a fault of the server and asks nobod
 
 test('only calls, prompts and resources may be answered with a demand for input', async () => {
   for (const method of ['tools/list', 'completion/complete', 'vendor/x'])
-    assert.equal(
-      ((await rejection(inputRequired(`{"a":${FORM}}`), method)) as GatewayError).code,
-      'server_protocol',
-    );
+    for (const demand of [inputRequired(`{"a":${FORM}}`), inputRequired(undefined, '"s"')]) {
+      const { code, message } = (await rejection(demand, method)) as GatewayError;
+      assert.deepEqual([code, message], ['server_protocol', 'Server "one" asks for input where it must not']);
+    }
+});
+
+test('a demand for input is one in any spelling', async () => {
+  const bench = asking(`{"\\u0072esultType":"input\\u005frequired","inputRequests":{"a":${FORM}}}`);
+  const agent = bench.agent({ capabilities: EVERYTHING });
+  const done = agent.request('tools/call', CALL);
+  (await agent.question()).answer('"result":{}');
+  await done;
 });
 
 test('an agent is asked for nothing that it did not offer', async () => {

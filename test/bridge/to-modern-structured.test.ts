@@ -160,11 +160,25 @@ test('what one caller’s list says does not change another’s results', async 
   assert.deepEqual(wrapped, [true, false, false]);
 });
 
-test('a list that is for everybody counts for callers who were given it by others', async () => {
-  const bench = server(listOf('{}', ',"cacheScope":"public"'), '{}');
+test('of a caller’s own list and one for everybody the newer counts', async () => {
+  const bench = server('', '{}');
   bench.partitionOf = (serverId, _, { tokenHash }) => `${serverId}#${tokenHash}`;
-  await bench.agent({ token: 'A' }).request('tools/list');
-  assert.match(await bench.agent({ token: 'B' }).request('tools/call', '{"name":"t"}'), /\{"result":\{\}\}/);
+  const answers = bench.script;
+  const [ada, bob] = ['A', 'B'].map((token) => bench.agent({ id: token, token }));
+  const list = async (agent: typeof ada, schema: string, scope: string) => {
+    bench.script = (request, exchange) =>
+      request.method === 'tools/list'
+        ? listOf(schema, `,"cacheScope":"${scope}"`)
+        : answers(request, exchange);
+    await agent?.request('tools/list');
+  };
+  const isWrapped = async () => (await bob?.request('tools/call', '{"name":"t"}'))?.includes('{"result":{}}');
+  await list(ada, '{}', 'public');
+  assert.equal(await isWrapped(), true);
+  await list(bob, '{"type":"object"}', 'private');
+  assert.equal(await isWrapped(), false);
+  await list(ada, '{}', 'public');
+  assert.equal(await isWrapped(), true);
 });
 
 test('a list without tools, and one whose items are none, pass', async () => {

@@ -91,7 +91,7 @@ export class BridgedAgent implements Agent {
       notify: (message) => this.notify(message),
       ask: (message, options) => this.ask(message, options),
     };
-    return (await this.#bench.bridge.handle(upper, this.#bench.next)).bytes.toString();
+    return checked(await this.#bench.bridge.handle(upper, this.#bench.next)).bytes.toString();
   }
 
   /** The question of that number, the first being 1, as soon as it is asked. */
@@ -131,6 +131,7 @@ export class LegacyOnModern {
       partitionOf: (...who) => this.partitionOf(...who),
     });
     this.next = async (exchange) => {
+      checked(exchange.message);
       this.sent.push(exchange);
       this.watch.changed();
       const body = await this.script(wire(exchange), exchange);
@@ -148,6 +149,12 @@ export class LegacyOnModern {
     await this.watch.until(() => this.sent.length >= count);
     return this.sent[count - 1] as Exchange;
   }
+}
+
+/** A message whose members lie where they are said to; fails for any other. */
+function checked(message: Message): Message {
+  assert.deepEqual(message, readMessage(message.bytes));
+  return message;
 }
 
 /** The message of an exchange as a server reads it. */
