@@ -49,8 +49,6 @@ export interface Inputs {
   readonly responses: ReadonlyMap<string, string>;
 }
 
-const NONE: ReadonlyMap<string, string> = new Map();
-
 /** Throws JsonError for a member that is given twice, GatewayError `invalid_params` for one of another type. */
 export function inputsOf(message: Message, serverId: string): Inputs {
   const [state, responses] = [paramOf(message, 'requestState'), paramOf(message, 'inputResponses')];
@@ -59,12 +57,13 @@ export function inputsOf(message: Message, serverId: string): Inputs {
     throw new GatewayError('invalid_params', 'requestState must be a string', { serverId });
   if (responses && !isObject(message, responses))
     throw new GatewayError('invalid_params', 'inputResponses must be an object', { serverId });
-  return { state: text, responses: responses ? responsesIn(message, responses) : NONE };
+  return { state: text, responses: responsesIn(message, responses) };
 }
 
 /** Only objects are responses: whatever else is there answers nothing. */
-function responsesIn(message: Message, span: Span): Map<string, string> {
+function responsesIn(message: Message, span: Span | undefined): Map<string, string> {
   const responses = new Map<string, string>();
+  if (!span) return responses;
   forEachMember(message.bytes, span.start, (key, start, end) => {
     if (isObject(message, { start, end })) responses.set(key, textOf(message, { start, end }));
   });

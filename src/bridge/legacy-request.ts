@@ -5,9 +5,10 @@ import {
   LOG_LEVEL_META,
   PROTOCOL_VERSION_META,
 } from '../protocol/meta.js';
-import { splice, valueAt } from '../wire/json.js';
+import { valueAt } from '../wire/json.js';
 import { memberEdits } from '../wire/members.js';
-import { type Message, readMessage } from '../wire/message.js';
+import type { Message } from '../wire/message.js';
+import { edited } from './edited.js';
 import { isObject, paramOf } from './members.js';
 
 const ENVELOPE = [PROTOCOL_VERSION_META, CLIENT_INFO_META, CLIENT_CAPABILITIES_META, LOG_LEVEL_META];
@@ -23,7 +24,7 @@ export function legacyRequest(message: Message): Message {
   const below = isObject(message, meta) ? memberEdits(bytes, meta.start, { remove: ENVELOPE }) : [];
   const remove = message.method === 'tools/call' ? OF_CALLS : INPUTS;
   const edits = [...memberEdits(bytes, params.start, { remove }), ...below];
-  return edits.length === 0 ? message : readMessage(splice(bytes, edits));
+  return edited(message, edits);
 }
 
 /** The same for every spelling of the same request, whoever sends it and with whatever inputs. */

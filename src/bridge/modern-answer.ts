@@ -1,8 +1,9 @@
 import { INTERNAL_ERROR, INVALID_PARAMS, RESOURCE_NOT_FOUND } from '../protocol/codes.js';
 import { errorCodeOf } from '../wire/error-code.js';
-import { splice } from '../wire/json.js';
-import { type Message, readMessage } from '../wire/message.js';
-import { bodyOf, changedAt, isObject } from './members.js';
+import { memberEdits } from '../wire/members.js';
+import type { Message } from '../wire/message.js';
+import { edited } from './edited.js';
+import { bodyOf, isObject } from './members.js';
 
 /** Codes that 2026-07-28 keeps for what it defines itself; a legacy server means something else by them. */
 const RESERVED_FROM = -32020;
@@ -17,13 +18,13 @@ export function modernAnswer(answer: Message): Message {
   if (answer.kind === 'error') return modernError(answer);
   const { body } = answer;
   if (!isObject(answer, body) || bodyOf(answer, 'resultType')) return answer;
-  return changedAt(answer, body.start, { set: { resultType: '"complete"' } });
+  return edited(answer, memberEdits(answer.bytes, body.start, { set: { resultType: '"complete"' } }));
 }
 
 function modernError(answer: Message): Message {
   const code = modernCode(errorCodeOf(answer));
   const span = code === undefined ? undefined : bodyOf(answer, 'code');
-  return span ? readMessage(splice(answer.bytes, [{ ...span, text: String(code) }])) : answer;
+  return span ? edited(answer, [{ ...span, text: String(code) }]) : answer;
 }
 
 /** The code that takes the place of another; undefined where it may stay. */

@@ -16,6 +16,8 @@ export class PseudoAgent implements Agent {
   readonly profile: AgentProfile;
   readonly listening = false;
   readonly level: HeldLevel;
+  /** Whether its server makes tasks of calls; undefined: to be looked up. */
+  offersTasks: boolean | undefined;
   /** Calls that may take input, under way or waiting, oldest first. */
   readonly #calls = new Set<BridgedCall>();
   readonly #clock: Clock;

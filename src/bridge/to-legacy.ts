@@ -80,6 +80,7 @@ export class ToLegacy {
     const answer = modernAnswer(await bridged.plain());
     if (method !== 'tools/list') return answer;
     this.#taskTools.learn(this.#placeOfLists(upper), answer);
+    bridged.agent.offersTasks = undefined;
     this.#deps.servers.listed(upper, answer);
     return answer;
   }
@@ -124,20 +125,25 @@ export class ToLegacy {
   }
 
   async #task(bridged: BridgedRequest): Promise<Message> {
-    if (!offersTasks(await bridged.greeting())) throw unknown(bridged.upper);
+    if (!(await this.#offersTasks(bridged))) throw unknown(bridged.upper);
     return await this.#tasks.handle(bridged);
   }
 
-  /** Whether a call has to become a task. Nothing is asked of servers that know no tasks. */
+  /** Whether a call has to become a task. Of servers that know no tasks nothing is asked. */
   async #mustBeTask(bridged: BridgedRequest): Promise<boolean> {
-    const { upper, agent } = bridged;
-    const { serverId, message } = upper;
-    if (message.method !== 'tools/call') return false;
-    agent.offersTasks ??= offersTasks(await bridged.greeting());
-    const tool = agent.offersTasks
-      ? readingParams(serverId, () => stringIn(message, paramOf(message, 'name')))
-      : undefined;
-    return tool !== undefined && (await this.#taskTools.demand(this.#placeOfLists(upper), tool, bridged));
+    const { serverId, message } = bridged.upper;
+    if (message.method !== 'tools/call' || !(await this.#offersTasks(bridged))) return false;
+    const tool = readingParams(serverId, () => stringIn(message, paramOf(message, 'name')));
+    const place = this.#placeOfLists(bridged.upper);
+    return tool !== undefined && (await this.#taskTools.demand(place, tool, bridged));
+  }
+
+  async #offersTasks(bridged: BridgedRequest): Promise<boolean> {
+    const { agent } = bridged;
+    if (agent.offersTasks !== undefined) return agent.offersTasks;
+    const greeting = await bridged.greeting();
+    if (greeting.kind === 'result') agent.offersTasks = offersTasks(greeting);
+    return agent.offersTasks ?? false;
   }
 
   /** Lists of tools are the same where this is. */

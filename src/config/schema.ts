@@ -114,7 +114,7 @@ export const settingsSchema = z.object({
   parkMs: knob(
     delay(),
     5 * MINUTE,
-    'How long a call is held for an agent of 2026-07-28 that was asked for input.',
+    'How long a call is held for an agent that was asked for input.',
   ),
   maxParkedCalls: knob(whole(1, 1_000_000), 1_000, 'Calls held for their agents at one time.'),
   maxRequestBytes: knob(size(1), 16 * MIB, 'Largest request of an agent.'),

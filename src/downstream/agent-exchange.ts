@@ -63,10 +63,11 @@ export class AgentExchange implements Exchange {
   abort(reason: unknown, failure?: Failure): void {
     if (this.#over) return;
     this.#over = true;
+    this.#aborter ??= new AbortController();
+    // What is withdrawn because of it is told before the reply ends.
+    this.#aborter.abort(reason);
     if (failure) this.reply.fail(failure, this.message.id);
     else this.reply.silence();
-    this.#aborter ??= new AbortController();
-    this.#aborter.abort(reason);
   }
 }
 

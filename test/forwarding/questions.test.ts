@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseConfig, startGateway } from '../../src/index.js';
+import { TestAgent } from '../support/agent-gateway.js';
 import { McpServer, type Wire } from '../support/mcp-server.js';
 import { RawAgent } from '../support/raw-agent.js';
 
@@ -51,3 +52,32 @@ async function answerAll(agent: RawAgent, questions: readonly Wire[]): Promise<v
     await response.text();
   }
 }
+
+test('a question that waits is withdrawn from the agent that takes its call back, before its stream ends', async (t) => {
+  const server = await McpServer.start({
+    on: {
+      'tools/call': async ({ ask }) => {
+        await ask('sampling/createMessage', { messages: [] });
+        return '{"content":[]}';
+      },
+    },
+  });
+  t.after(() => server.close());
+  const { config } = parseConfig({ port: 0, mcpServers: { one: { url: server.url } } });
+  const gateway = await startGateway(config);
+  t.after(() => gateway.close());
+  const agent = await TestAgent.connect(`${gateway.url}/mcp`, { capabilities: { sampling: {} } });
+  const call = await agent.call('x', '"c"');
+  const question = await call.message();
+  const cancelled = JSON.stringify({
+    jsonrpc: '2.0',
+    method: 'notifications/cancelled',
+    params: { requestId: 'c', reason: 'changed my mind' },
+  });
+  await agent.post(cancelled);
+  const withdrawn = (await call.rest()).filter(({ method }) => method === 'notifications/cancelled');
+  assert.deepEqual(
+    withdrawn.map(({ params }) => params.requestId),
+    [question?.id],
+  );
+});
