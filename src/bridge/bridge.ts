@@ -59,34 +59,39 @@ export class Bridge {
   async #modern(exchange: Exchange, next: Handler): Promise<Message> {
     const { eras } = this.#deps;
     const era = eras.recall(exchange.serverId, 'modern') ?? (await eras.find(exchange));
-    if (era === 'legacy') return this.#toLegacy.handle(exchange, next);
+    const toLegacy = () => this.#toLegacy.handle(exchange, next);
+    const [way, other] = era === 'modern' ? [next, toLegacy] : [toLegacy, next];
     try {
-      return await next(exchange);
+      return await way(exchange);
     } catch (failure) {
-      if (!this.#isOther(failure, exchange)) throw failure;
-      return this.#toLegacy.handle(exchange, next);
+      if (!this.#turned(failure, exchange, era)) throw failure;
+      return await other(exchange);
     }
   }
 
   #legacy(exchange: Exchange, next: Handler): Promise<Message> {
     const { eras } = this.#deps;
     if (eras.recall(exchange.serverId, 'legacy') === 'modern') return this.#translated(exchange, next);
-    return exchange.message.method === 'initialize' ? this.#initialize(exchange, next) : next(exchange);
+    if (exchange.message.method === 'initialize') return this.#initialize(exchange, next);
+    return next(exchange).catch((failure: unknown) => {
+      if (!this.#turned(failure, exchange, 'legacy')) throw failure;
+      return this.#toModern.handle(exchange, next);
+    });
   }
 
   async #translated(exchange: Exchange, next: Handler): Promise<Message> {
     try {
       return await this.#toModern.handle(exchange, next);
     } catch (failure) {
-      if (!this.#isOther(failure, exchange)) throw failure;
+      if (!this.#turned(failure, exchange, 'modern')) throw failure;
       return next(exchange);
     }
   }
 
-  /** Whether a failure says that the server has become one of the other era; nothing ran then. */
-  #isOther(failure: unknown, { serverId, era }: Exchange): boolean {
+  /** Whether a failure says that the server speaks another era than the one it was asked in; nothing ran then. */
+  #turned(failure: unknown, { serverId, era }: Exchange, asked: Era): boolean {
     if (!(failure instanceof GatewayError) || failure.code !== 'other_era') return false;
-    return this.#deps.eras.recall(serverId, era) !== 'modern';
+    return this.#deps.eras.recall(serverId, era) !== asked;
   }
 
   /** A server that refuses `initialize` may be one that has no sessions any more. */

@@ -5,7 +5,7 @@ import { JsonError } from '../wire/json.js';
 import { type Message, readMessage } from '../wire/message.js';
 import { mayBeAsked } from './askable.js';
 import { asInputRequest } from './input-required.js';
-import { onStreamOf, progressTokenOf } from './leg-notices.js';
+import { isNews, onStreamOf, progressTokenOf } from './leg-notices.js';
 import type { Place } from './parking-room.js';
 
 /** A request of the server that its call waits for. */
@@ -44,6 +44,7 @@ export interface BridgedCallOptions {
 
 /** Servers that need several answers ask for them at once: they make one round. */
 const GATHER_MS = 20;
+const WITHDRAWN = 'The question was withdrawn';
 
 /**
  * One call to a legacy server on behalf of a modern agent. It stays the same call through as many requests of the agent
@@ -142,13 +143,14 @@ export class BridgedCall implements Exchange {
   }
 
   notify(message: Message): void {
+    if (isNews(message.method)) return this.agent.notify(message);
     const leg = this.#leg;
     const told = leg && onStreamOf(leg.message, message, this.#token);
     if (told) leg.notify(told);
   }
 
   ask(message: Message, { signal }: AskOptions): Promise<Message> {
-    const request = this.#asked(message);
+    const request = signal.aborted ? this.#unreachable(WITHDRAWN) : this.#asked(message);
     if (request instanceof GatewayError) return Promise.reject(request);
     const key = `${this.#keyPrefix}${++this.#lastKey}`;
     return new Promise((resolve, reject) => {
@@ -156,7 +158,7 @@ export class BridgedCall implements Exchange {
       const withdrawn = () => {
         if (!this.#questions.delete(key)) return;
         if (this.#leg) this.#leaveUnneededPlace();
-        reject(this.#unreachable('The question was withdrawn'));
+        reject(this.#unreachable(WITHDRAWN));
       };
       signal.addEventListener('abort', withdrawn, { once: true });
       this.#wake();

@@ -5,7 +5,7 @@ import { severity } from '../protocol/log-levels.js';
 import type { Message } from '../wire/message.js';
 import { readingParams } from './faults.js';
 import type { Tell } from './held-level.js';
-import { logLevelOf, onStreamOf, progressTokenOf } from './leg-notices.js';
+import { isNews, logLevelOf, onStreamOf, progressTokenOf } from './leg-notices.js';
 import { legacyRequest } from './legacy-request.js';
 import { bodyOf, isObject } from './members.js';
 import type { PseudoAgent } from './pseudo-agents.js';
@@ -91,7 +91,9 @@ export class BridgedRequest {
     const { serverId, caller, fresh } = upper;
     return agent.during(() =>
       next({
-        ...{ era: 'legacy', serverId, message, agent, caller, fresh, signal, notify },
+        ...{ era: 'legacy', serverId, message, agent, caller, fresh, signal },
+        notify: (notification) =>
+          isNews(notification.method) ? agent.notify(notification) : notify(notification),
         // On a channel of several requests the newest is given what another one asks.
         ask: (question, options) => agent.ask(question, options),
       }),

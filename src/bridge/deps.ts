@@ -14,8 +14,6 @@ export interface Eras {
    * the credential.
    */
   find(exchange: Exchange): Promise<Era>;
-  /** What was found turned out wrong: it is found out anew. */
-  forget(serverId: string): void;
 }
 
 /** The servers' side below the bridge. `handle` takes each request in the era that its exchange states. */

@@ -1,11 +1,13 @@
 import { GatewayError } from '../base/errors.js';
 import type { Exchange } from '../pipeline/exchange.js';
-import { forEachMember, items, type Span } from '../wire/json.js';
+import { forEachMember, items, repeated, type Span, scanMembers } from '../wire/json.js';
 import { type Message, readMessage } from '../wire/message.js';
 import { declares, isUrl } from './askable.js';
 import type { Question } from './bridged-call.js';
 import { misbehaved } from './faults.js';
 import { bodyOf, changedAt, isObject, paramOf, stringIn, textOf } from './members.js';
+
+const OPEN_BRACE = 0x7b;
 
 /**
  * The result that asks an agent for input. `id` is JSON text.
@@ -51,13 +53,25 @@ export interface Inputs {
 
 /** Throws JsonError for a member that is given twice, GatewayError `invalid_params` for one of another type. */
 export function inputsOf(message: Message, serverId: string): Inputs {
-  const [state, responses] = [paramOf(message, 'requestState'), paramOf(message, 'inputResponses')];
+  const { requestState: state, inputResponses: responses } = inputSpans(message);
   const text = stringIn(message, state);
   if (state && text === undefined)
     throw new GatewayError('invalid_params', 'requestState must be a string', { serverId });
   if (responses && !isObject(message, responses))
     throw new GatewayError('invalid_params', 'inputResponses must be an object', { serverId });
   return { state: text, responses: responsesIn(message, responses) };
+}
+
+/** Each request that may take input is looked through for it: once. */
+function inputSpans({ bytes, params }: Message): { requestState?: Span; inputResponses?: Span } {
+  const found: { requestState?: Span; inputResponses?: Span } = {};
+  if (!params || bytes[params.start] !== OPEN_BRACE) return found;
+  scanMembers(bytes, params.start, (name, nameAt, start, end) => {
+    if (name !== 'requestState' && name !== 'inputResponses') return;
+    if (found[name]) throw repeated(name, nameAt);
+    found[name] = { start, end };
+  });
+  return found;
 }
 
 /** Only objects are responses: whatever else is there answers nothing. */

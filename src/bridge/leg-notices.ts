@@ -1,22 +1,26 @@
 import { severity } from '../protocol/log-levels.js';
 import { LOG_LEVEL_META } from '../protocol/meta.js';
 import { listChangedKind } from '../protocol/methods.js';
-import { JsonError, splice } from '../wire/json.js';
+import { JsonError, member, splice } from '../wire/json.js';
 import { type Message, readMessage } from '../wire/message.js';
-import { isObject, paramOf, stringIn, textOf } from './members.js';
+import { paramOf, stringIn, textOf } from './members.js';
 
 /** Notifications of legacy servers that are about no request: they have a place in subscriptions, or none any more. */
 const UNRELATED: ReadonlySet<string> = new Set([
-  'notifications/resources/updated',
   'notifications/elicitation/complete',
   'notifications/tasks/status',
   'notifications/cancelled',
 ]);
 
+/** Whether a notification is news for whoever listens, on whatever stream it comes. */
+export function isNews(method: string): boolean {
+  return method === 'notifications/resources/updated' || listChangedKind(method) !== undefined;
+}
+
 /** JSON text of the progress token that a request gives. Throws JsonError where it is given twice. */
 export function progressTokenOf(request: Message): string | undefined {
   const meta = paramOf(request, '_meta');
-  const span = isObject(request, meta) ? paramOf(request, '_meta', 'progressToken') : undefined;
+  const span = meta && member(request.bytes, meta.start, 'progressToken');
   return span && textOf(request, span);
 }
 
@@ -36,7 +40,7 @@ export function onStreamOf(
   token: string | undefined,
 ): Message | undefined {
   const { method } = notification;
-  if (UNRELATED.has(method) || listChangedKind(method)) return undefined;
+  if (UNRELATED.has(method) || isNews(method)) return undefined;
   try {
     if (method === 'notifications/message')
       return isLoudEnough(request, notification) ? notification : undefined;

@@ -6,20 +6,30 @@ import { LATEST_LEGACY_REVISION } from '../protocol/revisions.js';
 import type { Message } from '../wire/message.js';
 import type { BridgedCall } from './bridged-call.js';
 import { HeldLevel } from './held-level.js';
+import { isNews } from './leg-notices.js';
+import type { Subscription } from './subscription.js';
+import { WatchedResources } from './watched-resources.js';
+
+/** How long a question waits for the next call of an agent that only listens. */
+const PATIENCE_MS = 5_000;
 
 /**
  * A modern caller as a legacy server's side sees it. It is no stream that could be written to: what is meant for it goes
- * to one of its calls.
+ * to one of its calls, and news to its subscriptions.
  */
 export class PseudoAgent implements Agent {
   readonly id = `bridged:${unguessableId()}`;
   readonly profile: AgentProfile;
-  readonly listening = false;
   readonly level: HeldLevel;
+  /** What all its subscriptions are about. */
+  readonly resources = new WatchedResources();
   /** Whether its server makes tasks of calls; undefined: to be looked up. */
   offersTasks: boolean | undefined;
   /** Calls that may take input, under way or waiting, oldest first. */
   readonly #calls = new Set<BridgedCall>();
+  readonly #subscriptions = new Set<Subscription>();
+  /** Questions that wait for a call. */
+  readonly #waiting = new Set<() => void>();
   readonly #clock: Clock;
   #running = 0;
   #usedAt: number;
@@ -29,6 +39,10 @@ export class PseudoAgent implements Agent {
     this.level = new HeldLevel(clock);
     this.#clock = clock;
     this.#usedAt = clock.now();
+  }
+
+  get listening(): boolean {
+    return this.#subscriptions.size > 0;
   }
 
   /** A request of it is under way, or a call of it waits. */
@@ -44,6 +58,7 @@ export class PseudoAgent implements Agent {
   async during<T>(work: () => Promise<T>, call?: BridgedCall): Promise<T> {
     this.#running++;
     if (call) this.#calls.add(call);
+    if (call) for (const proceed of [...this.#waiting]) proceed();
     try {
       return await work();
     } finally {
@@ -53,15 +68,43 @@ export class PseudoAgent implements Agent {
     }
   }
 
+  /** Does the work of a subscription, which hears the news meanwhile. */
+  async listen<T>(subscription: Subscription, work: () => Promise<T>): Promise<T> {
+    this.#subscriptions.add(subscription);
+    try {
+      return await this.during(work);
+    } finally {
+      this.#subscriptions.delete(subscription);
+    }
+  }
+
   notify(message: Message): void {
-    this.#newest()?.notify(message);
+    if (!isNews(message.method)) return this.#newest()?.notify(message);
+    for (const subscription of this.#subscriptions) subscription.tell(message);
   }
 
   /** Nothing tells which call is meant: the newest that somebody waits for brings the question. */
-  ask(message: Message, options: AskOptions): Promise<Message> {
+  async ask(message: Message, options: AskOptions): Promise<Message> {
+    // An agent that does not listen was waited for already.
+    if (this.listening && this.#calls.size === 0) await this.#called(options.signal);
     const call = this.#newest();
-    if (call) return call.ask(message, options);
-    return Promise.reject(new GatewayError('agent_unreachable', 'No call of the agent is under way'));
+    if (call) return await call.ask(message, options);
+    throw new GatewayError('agent_unreachable', 'No call of the agent is under way');
+  }
+
+  /** Settles when a call comes, when that takes too long, or when nobody asks any more. */
+  #called(withdrawn: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const proceed = () => {
+        this.#waiting.delete(proceed);
+        timer.cancel();
+        withdrawn.removeEventListener('abort', proceed);
+        resolve();
+      };
+      const timer = this.#clock.after(PATIENCE_MS, proceed);
+      this.#waiting.add(proceed);
+      withdrawn.addEventListener('abort', proceed, { once: true });
+    });
   }
 
   #newest(): BridgedCall | undefined {

@@ -66,8 +66,8 @@ export class ToLegacy {
 
   async #handle(upper: Exchange, next: Handler): Promise<Message> {
     const { method, id } = upper.message;
-    if (method === 'subscriptions/listen') return await listenToLegacy(upper, next, this.#deps.servers);
     const bridged = new BridgedRequest(upper, this.#agents.of(upper), next, this.#deps.clock);
+    if (method === 'subscriptions/listen') return await listenToLegacy(bridged, this.#deps.servers);
     if (method === 'server/discover') return discovered(await bridged.greeting(), id);
     if (OF_TASKS.has(method)) return await this.#task(bridged);
     return await bridged.atLevel(() => this.#answer(bridged));

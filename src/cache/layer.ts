@@ -3,8 +3,9 @@ import { GatewayError, type GatewayErrorCode } from '../base/errors.js';
 import type { Change, ChangeBus } from '../pipeline/changes.js';
 import type { EventSink, GatewayEvent } from '../pipeline/events.js';
 import type { Agent, Caller, Exchange, Handler, Layer } from '../pipeline/exchange.js';
-import { type CacheableMethod, cacheableMethod } from '../protocol/methods.js';
+import { type CacheableMethod, cacheableMethod, mayAskForInput } from '../protocol/methods.js';
 import { listCacheKey } from '../protocol/pool-key.js';
+import { JsonError, member } from '../wire/json.js';
 import type { Message } from '../wire/message.js';
 import { Contradictions } from './contradictions.js';
 import type { Doubts } from './doubts.js';
@@ -113,13 +114,16 @@ class ListCache {
     if (exchange.signal.aborted) throw cancelled(exchange);
     const request = listRequest(exchange, method, variant, partition);
     let outcome: Outcome = 'collapsed';
-    const answer = this.#flights.board(request.own.key, exchange, () => {
+    const answer = this.#flights.board(laneOf(request.own.key, exchange), exchange, () => {
       outcome = exchange.fresh ? 'fresh' : 'miss';
       return new ListFetch(request, next, this.#deps);
     });
     this.#report(exchange, outcome);
     try {
-      return this.#deps.presentations.fetched(exchange, method, await answer);
+      const come = await answer;
+      // What a server asks first, it asks of one agent: the others ask for themselves.
+      if (outcome === 'collapsed' && isQuestion(come)) return await this.#own(exchange, method, next);
+      return this.#deps.presentations.fetched(exchange, method, come);
     } catch (failure) {
       const unreachable = failure instanceof GatewayError && UNREACHABLE.has(failure.code);
       const kept =
@@ -127,6 +131,10 @@ class ListCache {
       if (kept) return this.#deps.presentations.hit(exchange, method, kept, true);
       throw failure;
     }
+  }
+
+  async #own(exchange: Exchange, method: CacheableMethod, next: Handler): Promise<Message> {
+    return this.#deps.presentations.passed(exchange, method, await next(exchange));
   }
 
   /** Fetches under way first: none of them may bring back what is forgotten here. */
@@ -141,6 +149,23 @@ class ListCache {
 
   #report({ serverId, message }: Exchange, outcome: Outcome): void {
     this.#deps.emit({ type: 'cache_outcome', serverId, method: message.method, outcome });
+  }
+}
+
+/** Which fetches are one: what may be answered by way of questions is each agent's own. */
+function laneOf(key: string, { message, agent }: Exchange): string {
+  return mayAskForInput(message.method) ? `${key}\n${agent.id}` : key;
+}
+
+/** Whether an answer is none yet: its agent is to bring something first. */
+function isQuestion({ kind, bytes, body }: Message): boolean {
+  if (kind !== 'result' || !body) return false;
+  try {
+    const type = member(bytes, body.start, 'resultType');
+    return type !== undefined && bytes.toString('utf8', type.start, type.end) !== '"complete"';
+  } catch (error) {
+    if (error instanceof JsonError) return false;
+    throw error;
   }
 }
 

@@ -111,11 +111,7 @@ export const settingsSchema = z.object({
     'How long a dropped stream can be resumed and its request keeps running.',
   ),
   replayMaxBytes: knob(size(0), MIB, 'Events kept of one session, for resumption.'),
-  parkMs: knob(
-    delay(),
-    5 * MINUTE,
-    'How long a call is held for an agent that was asked for input.',
-  ),
+  parkMs: knob(delay(), 5 * MINUTE, 'How long a call is held for an agent that was asked for input.'),
   maxParkedCalls: knob(whole(1, 1_000_000), 1_000, 'Calls held for their agents at one time.'),
   maxRequestBytes: knob(size(1), 16 * MIB, 'Largest request of an agent.'),
   maxAnswerBytes: knob(size(1), 128 * MIB, 'Largest single message of a server.'),

@@ -48,6 +48,12 @@ export class Attempts {
     return retryInMs;
   }
 
+  /** Another attempt may be made at once where the last one was refused for the era in which it was made. */
+  reconsider(): void {
+    const failure = this.#failedWith;
+    if (failure instanceof GatewayError && failure.code === 'other_era') this.#retryAt = 0;
+  }
+
   connected(): void {
     this.#failures = 0;
     this.#failedWith = undefined;

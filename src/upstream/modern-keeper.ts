@@ -10,13 +10,13 @@ import { mirroredHeaders } from '../protocol/tool-headers.js';
 import { errorCodeOf } from '../wire/error-code.js';
 import type { Message } from '../wire/message.js';
 import { Connection, type OpenLink } from './connection.js';
+import { mayBeOfLegacy, OTHER_ERA } from './era-signs.js';
 import type { Implementation } from './handshake.js';
 import { Listening } from './listening.js';
 import { modernGreeting, OtherEra, ownMeta } from './modern-greeting.js';
 import { standardHeaders } from './modern-headers.js';
 import { ModernInbound } from './modern-inbound.js';
 import type { RequestLimits } from './pending.js';
-import { speaksOfLostSession } from './refusal.js';
 import { isRefused } from './refused.js';
 import { mayRepeat } from './repeat.js';
 import { stringParam } from './rewrite.js';
@@ -47,8 +47,6 @@ export interface ModernKeeperDeps {
 
 /** How long a child may be silent on `server/discover` before it is taken for one that does not know it. */
 const PROBE_MS = 5_000;
-/** Statuses with which servers of the legacy era refuse a request of the modern one. */
-const OTHER_ERA = new Set([400, 404, 405, 406, 415]);
 
 /**
  * Serves the agents of one pool key on one modern server. Every request stands for itself, so that all that is kept up
@@ -62,6 +60,7 @@ export class ModernKeeper {
   readonly #standing: StandingConnection;
   readonly #inbound: ModernInbound;
   readonly #listening: Listening;
+  #patient = false;
 
   constructor(deps: ModernKeeperDeps) {
     this.#deps = deps;
@@ -84,6 +83,11 @@ export class ModernKeeper {
       },
       vacant: () => deps.vacant(this),
     });
+  }
+
+  /** True while its connection stands. */
+  get proven(): boolean {
+    return this.#standing.current !== undefined;
   }
 
   get serverId(): string {
@@ -114,9 +118,15 @@ export class ModernKeeper {
     return this.#standing.current?.inFlight ?? 0;
   }
 
-  /** Settles when the server has shown that it speaks the modern era. Rejects with OtherEra where it shows the reverse. */
-  async ready(): Promise<void> {
+  /**
+   * Settles when the server has shown that it speaks the modern era. Rejects with OtherEra where it shows the reverse.
+   * `suspected`: there is reason to believe that it does, so that it may only be slow to start, and an earlier refusal
+   * says nothing.
+   */
+  async ready(suspected: boolean): Promise<void> {
     this.#touch();
+    this.#patient ||= suspected;
+    if (suspected) this.#standing.reconsider();
     await this.#standing.connect();
   }
 
@@ -164,8 +174,8 @@ export class ModernKeeper {
   async #send(connection: Connection, exchange: Exchange): Promise<Message> {
     try {
       const answer = await connection.request(exchange);
-      if (connection.kind === 'http' && isOfLegacyServer(answer))
-        throw this.#otherEra(connection, 'it answers as one that wants `initialize`', answer);
+      if (mayBeOfLegacy(answer))
+        throw this.#otherEra(connection, 'it refuses requests without a session', answer);
       this.#standing.proved();
       return answer;
     } catch (failure) {
@@ -186,7 +196,7 @@ export class ModernKeeper {
   }
 
   #isMismatch(answer: Message): boolean {
-    return this.#overHttp && errorCodeOf(answer) === HEADER_MISMATCH;
+    return isRefused(answer) && answer.refusedWith === 400 && errorCodeOf(answer) === HEADER_MISMATCH;
   }
 
   get #overHttp(): boolean {
@@ -223,7 +233,7 @@ export class ModernKeeper {
     return Connection.open(openLink, {
       ...this.#deps,
       greeting: modernGreeting(serverId, secrets, us),
-      greetingMs: PROBE_MS,
+      ...(this.#patient ? {} : { greetingMs: PROBE_MS }),
       abandoned,
       closed,
       headersOf: (message, exchange) => this.#headersOf(message, exchange),
@@ -255,9 +265,4 @@ export class ModernKeeper {
 /** Who may be shown the same list of tools: those of one pool key with the same capabilities. */
 export function audienceOf(key: string, { fingerprint }: AgentProfile): string {
   return `${key}\n${fingerprint}`;
-}
-
-/** Whether a request was refused for want of a session, which no modern server has. */
-function isOfLegacyServer(answer: Message): boolean {
-  return isRefused(answer) && OTHER_ERA.has(answer.refusedWith) && speaksOfLostSession(answer, answer.bytes);
 }

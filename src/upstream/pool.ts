@@ -9,7 +9,7 @@ import { type Era, eraOf } from '../protocol/revisions.js';
 import type { HeaderPlan } from '../protocol/tool-headers.js';
 import type { Message } from '../wire/message.js';
 import { makeRoom } from './capacity.js';
-import { Eras } from './eras.js';
+import { type Asking, EraFinder } from './era-finder.js';
 import type { Implementation } from './handshake.js';
 import {
   canBeAsked,
@@ -22,7 +22,6 @@ import {
 } from './isolation.js';
 import { Keeper } from './keeper.js';
 import type { Link, LinkEvents } from './link.js';
-import { OtherEra } from './modern-greeting.js';
 import { audienceOf, ModernKeeper } from './modern-keeper.js';
 import { KeeperClosed, type Why } from './standing.js';
 import { ToolPlans } from './tool-plans.js';
@@ -77,7 +76,7 @@ export class Pool {
   /** Servers that were found to ask their agents. */
   readonly #askers = new Set<string>();
   readonly #resting = new Set<Keeper | ModernKeeper>();
-  readonly #eras: Eras;
+  readonly #eras: EraFinder;
   readonly #plans: ToolPlans;
   readonly #endings = new Set<Promise<void>>();
   #sweep: Timer | undefined;
@@ -85,7 +84,13 @@ export class Pool {
 
   constructor(deps: PoolDeps) {
     this.#deps = deps;
-    this.#eras = new Eras(deps.clock, deps.emit);
+    this.#eras = new EraFinder({
+      ...deps,
+      pinned: (serverId) => deps.server(serverId).era,
+      connect: ({ serverId, agent, caller }, suspected) =>
+        this.#modern(serverId, agent, caller).ready(suspected),
+      proven: (serverId) => this.#isProven(serverId),
+    });
     this.#plans = new ToolPlans(deps.emit);
     deps.changes.onChange(({ serverId, kinds }) => {
       if (kinds.length === 0 || kinds.includes('tools')) this.#plans.forget(serverId);
@@ -111,39 +116,15 @@ export class Pool {
 
   /** The era in which agents of an era are served; undefined: not found out yet. */
   recall(serverId: string, era: Era): Era | undefined {
-    const pinned = this.#deps.server(serverId).era;
-    if (pinned !== 'auto') return pinned;
-    const modern = this.#eras.speaks(serverId, 'modern');
-    if (era === 'legacy')
-      return modern && this.#eras.speaks(serverId, 'legacy') === false ? 'modern' : 'legacy';
-    return modern === undefined ? undefined : modern ? 'modern' : 'legacy';
+    return this.#eras.recall(serverId, era);
   }
 
   /**
    * Finds out by connecting whether a server speaks the modern era. For a legacy agent: after its `initialize` was
    * refused. Rejects with GatewayError where nothing tells.
    */
-  async find({
-    serverId,
-    agent,
-    caller,
-    era,
-  }: Pick<Exchange, 'serverId' | 'agent' | 'caller' | 'era'>): Promise<Era> {
-    try {
-      await this.#modern(serverId, agent, caller).ready();
-    } catch (failure) {
-      if (!(failure instanceof OtherEra)) throw failure;
-      this.#eras.note(serverId, 'modern', false, failure.why, failure.evidence !== undefined);
-      return 'legacy';
-    }
-    this.#eras.note(serverId, 'modern', true, 'it answered server/discover');
-    if (era === 'legacy') this.#eras.note(serverId, 'legacy', false, 'it refused initialize');
-    return 'modern';
-  }
-
-  /** What was found turned out wrong. */
-  forget(serverId: string): void {
-    this.#eras.forget(serverId);
+  find(asking: Asking & Pick<Exchange, 'era'>): Promise<Era> {
+    return this.#eras.find(asking, asking.era);
   }
 
   /** How a tool's arguments are mirrored in headers, as far as its list was seen. */
@@ -160,11 +141,10 @@ export class Pool {
 
   /** Rejects with GatewayError. */
   async handle(exchange: Exchange): Promise<Message> {
-    const { serverId, agent, caller, era } = exchange;
+    const { serverId } = exchange;
     for (;;) {
       try {
-        if (era === 'modern') return await this.#handleModern(exchange);
-        return await this.#lease(serverId, agent, caller).handle(exchange);
+        return await this.#send(exchange);
       } catch (failure) {
         // It did not run, or may run again: a new connection takes it over.
         if (failure instanceof KeeperClosed && !this.#closed && !exchange.signal.aborted) continue;
@@ -196,6 +176,7 @@ export class Pool {
 
   /** Ends every connection of a server, or those of one pool key, and forgets what is known of them. */
   async close(idOrKey: string): Promise<void> {
+    this.#eras.forget(idOrKey);
     const ending = [...this.#keepers.values()].filter(({ key }) => poolKeyMatches(key, idOrKey));
     await Promise.all(ending.map((keeper) => this.#remove(keeper)));
   }
@@ -224,18 +205,19 @@ export class Pool {
     return keeper;
   }
 
-  /** A request that was answered as the other era does, did not run: who the server is, is found out anew. */
-  async #handleModern(exchange: Exchange): Promise<Message> {
-    const { serverId, agent, caller } = exchange;
-    try {
-      return await this.#modern(serverId, agent, caller).handle(exchange);
-    } catch (failure) {
-      if (!(failure instanceof OtherEra)) throw failure;
-      this.#eras.forget(serverId);
-      if ((await this.find(exchange)) === 'legacy' || !failure.evidence) throw failure;
-      if (failure.evidence instanceof GatewayError) throw failure.evidence;
-      return failure.evidence;
-    }
+  #send(exchange: Exchange): Promise<Message> {
+    const { serverId, era, agent, caller, message } = exchange;
+    if (era === 'modern')
+      return this.#eras.modern(exchange, () => this.#modern(serverId, agent, caller).handle(exchange));
+    const send = async () => await this.#lease(serverId, agent, caller).handle(exchange);
+    // Whoever sends `initialize` looks himself at how it was refused.
+    return message.method === 'initialize' ? send() : this.#eras.legacy(exchange, send);
+  }
+
+  #isProven(serverId: string): boolean {
+    for (const keeper of this.#keepers.values())
+      if (keeper instanceof ModernKeeper && keeper.serverId === serverId && keeper.proven) return true;
+    return false;
   }
 
   #modern(serverId: string, agent: Agent, caller: Caller): ModernKeeper {

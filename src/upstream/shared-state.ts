@@ -52,8 +52,11 @@ function answer(state: SharedState, forward: Forward): Promise<Message> {
   }
 }
 
-/** Noted before it is sent: another agent that unsubscribes meanwhile must not end it. */
-async function subscribe({ exchange, audience }: SharedState, forward: Forward): Promise<Message> {
+/**
+ * Noted before it is sent: another agent that unsubscribes meanwhile must not end it. A request that was given up may have
+ * come to the server, or still will.
+ */
+async function subscribe({ exchange, audience, tell }: SharedState, forward: Forward): Promise<Message> {
   const uri = stringParam(exchange.message, 'uri');
   const added = uri !== undefined && audience.subscribe(exchange.agent, uri);
   const undo = () => added && audience.unsubscribe(exchange.agent, uri);
@@ -64,6 +67,7 @@ async function subscribe({ exchange, audience }: SharedState, forward: Forward):
     return answer;
   } catch (failure) {
     undo();
+    if (added && !audience.hasSubscriber(uri)) tell('resources/unsubscribe', { uri });
     throw failure;
   }
 }

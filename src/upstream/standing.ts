@@ -95,6 +95,11 @@ export class StandingConnection {
     return this.#connecting;
   }
 
+  /** The server may have become another one: its refusal to speak as we do counts no more. */
+  reconsider(): void {
+    this.#attempts.reconsider();
+  }
+
   /** The server did what it is there for. */
   proved(): void {
     this.#attempts.proved();

@@ -88,6 +88,37 @@ test('resources are subscribed to in the name of the agent, and those that the s
   assert.equal(await news(stream), 'resources/updated a:1');
 });
 
+test('news that come on the stream of a call reach the subscriptions of its agent', async (t) => {
+  const { server, gateway } = await bench(t, {
+    on: {
+      'tools/call': ({ notify }) => {
+        notify('notifications/resources/updated', { uri: 'a:1' });
+        notify('notifications/tools/list_changed');
+        return '{"content":[]}';
+      },
+    },
+  });
+  const filter = { resourceSubscriptions: ['a:1'], toolsListChanged: true };
+  const { stream } = await listening(server, gateway.url(), filter);
+  const call = modernText('tools/call', '1', { name: 'a', arguments: {} });
+  const answer = await (await postModern(gateway.url(), call, { 'mcp-name': 'a' })).text();
+  assert.ok(!answer.includes('notifications/'), answer);
+  assert.deepEqual([await news(stream), await news(stream)], ['resources/updated a:1', 'tools/list_changed']);
+});
+
+test('a subscription that is given up before its acknowledgement leaves nothing at the server', async (t) => {
+  const held: (() => void)[] = [];
+  const { server, gateway } = await bench(t, {
+    on: { 'resources/subscribe': () => new Promise<string>((resolve) => held.push(() => resolve('{}'))) },
+  });
+  const stream = await subscribe(gateway.url(), { resourceSubscriptions: ['a:1'] });
+  await server.until(() => server.count('resources/subscribe') === 1);
+  stream.drop();
+  await gateway.happened('session_closed');
+  held.pop()?.();
+  await server.until(() => server.count('resources/unsubscribe') === 1);
+});
+
 test('many resources are subscribed to a few at a time', async (t) => {
   let [running, most] = [0, 0];
   const { gateway } = await bench(t, {

@@ -260,3 +260,24 @@ test('a public answer asked for earlier is not shared once a later one has calle
   await settled();
   assert.equal(gateway.wire.length, 3);
 });
+
+test('what a server asks one agent is asked of no other that reads the same', async () => {
+  const { server, gateway } = held();
+  const read = { era: 'modern', method: 'resources/read', params: '{"uri":"a"}' } as const;
+  const [first, second] = [gateway.send(read), gateway.send(read)];
+  server.release('{"resultType":"input_required","requestState":"of the first"}');
+  assert.match((await first).bytes.toString(), /of the first/);
+  await settled();
+  server.release('{"resultType":"input_required","requestState":"of the second"}');
+  assert.match((await second).bytes.toString(), /of the second/);
+});
+
+test('agents that may be asked do not share the answer to what they read', async () => {
+  const { server, gateway } = held();
+  const read = { method: 'resources/read', params: '{"uri":"a"}' };
+  const [first, second] = [gateway.send({ ...read, agent: 'A' }), gateway.send({ ...read, agent: 'B' })];
+  server.release('{"contents":["as A answered"],"ttlMs":0}');
+  server.release('{"contents":["as B answered"],"ttlMs":0}');
+  assert.match((await first).bytes.toString(), /as A/);
+  assert.match((await second).bytes.toString(), /as B/);
+});

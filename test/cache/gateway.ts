@@ -28,6 +28,8 @@ export interface Ask {
   readonly id?: string;
   readonly token?: string | undefined;
   readonly fingerprint?: string;
+  /** Id of the agent that asks. */
+  readonly agent?: string;
   /** Legacy by default. */
   readonly era?: Era;
   readonly fresh?: boolean;
@@ -101,7 +103,7 @@ export function exchangeOf(ask: Ask): Exchange {
   const { serverId = 'alpha', method = 'tools/list', params = '', id = '1', fingerprint = '{}' } = ask;
   const tail = params === '' ? '' : `,"params":${params}`;
   const agent: Agent = {
-    id: 'agent',
+    id: ask.agent ?? 'agent',
     profile: { revision: '2025-11-25', capabilities: '{}', fingerprint, clientInfo: '' },
     listening: false,
     notify: () => {},

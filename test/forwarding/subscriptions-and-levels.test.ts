@@ -106,6 +106,22 @@ onChannels(
   },
 );
 
+onChannels(
+  'a subscription that is given up while its server is asked is ended there',
+  async (server, bench) => {
+    const { agent } = await bench.listener();
+    server.on[SUBSCRIBE] = () => new Promise<string>(() => {});
+    void agent.open(
+      JSON.stringify({ jsonrpc: '2.0', id: 1, method: SUBSCRIBE, params: { uri: 'file:///x' } }),
+    );
+    await server.until(() => server.count(SUBSCRIBE) === 1);
+    const cancelled = { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } };
+    await agent.post(JSON.stringify(cancelled));
+    await server.until(() => server.count(UNSUBSCRIBE) === 1);
+    assert.deepEqual(uris(server, UNSUBSCRIBE), ['file:///x']);
+  },
+);
+
 onChannels('a subscription that the server refuses is none', async (server, bench) => {
   const [a, b] = [await bench.listener(), await bench.listener()];
   server.on[SUBSCRIBE] = () => {

@@ -69,3 +69,15 @@ test('agents of both eras with the same capabilities share a legacy child', PATI
   const { answer } = await agent.request('tools/call', '{"name":"pid","arguments":{}}');
   assert.equal((await call()).result.content[0].text, answer.result.content[0].text);
 });
+
+test(
+  'a modern child that takes longer to start than the probe waits is served all the same',
+  PATIENCE,
+  async (t) => {
+    const clock = new FakeClock();
+    const { call } = await benchOf(t, 'slow-modern', {}, clock);
+    const run = setInterval(() => clock.advance(500), 20);
+    t.after(() => clearInterval(run));
+    assert.match((await call()).result.content[0].text, /^\d+$/);
+  },
+);

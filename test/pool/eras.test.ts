@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import type { ServerResponse } from 'node:http';
 import { type TestContext, test } from 'node:test';
 import type { GatewayEvent } from '../../src/pipeline/events.js';
 import { open } from '../support/agent-http.js';
@@ -29,7 +30,12 @@ interface Bench {
   readonly clock: FakeClock;
   readonly found: GatewayEvent[];
   /** Sends a modern request; answers with the status and the message. */
-  modern(method: string, params?: object, id?: string): Promise<{ status: number; wire: Answer }>;
+  modern(
+    method: string,
+    params?: object,
+    id?: string,
+    token?: string,
+  ): Promise<{ status: number; wire: Answer }>;
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: tests look into whatever came
@@ -47,7 +53,7 @@ async function benchOf(t: TestContext, server: McpServer, more: object = {}): Pr
     bench,
     clock,
     found,
-    async modern(method, params = {}, id = '1') {
+    async modern(method, params = {}, id = '1', token) {
       const name = (params as { name?: string }).name;
       const answer = await open(bench.url(), {
         method: 'POST',
@@ -57,6 +63,7 @@ async function benchOf(t: TestContext, server: McpServer, more: object = {}): Pr
           'mcp-protocol-version': '2026-07-28',
           'mcp-method': method,
           ...(name === undefined ? {} : { 'mcp-name': name }),
+          ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
         },
         body:
           method === 'tools/call' && name !== undefined
@@ -188,26 +195,128 @@ test('a verdict is asked for anew after an hour', async (t) => {
   assert.equal(server.count('server/discover'), 2);
 });
 
-test('a server that is replaced by one of the other era is noticed by the first request, which is answered', async (t) => {
-  let modernNow = true;
-  const legacy = await McpServer.start({
-    on: { 'tools/call': () => '{"content":[{"type":"text","text":"old"}]}' },
+/** A server that is one of either era, as the test says, and refuses the other in this way. */
+async function turning(t: TestContext, refuse: (response: ServerResponse) => void) {
+  const state = { modern: false, calls: 0 };
+  const server = await McpServer.start({
+    on: {
+      'server/discover': () => {
+        if (!state.modern) throw new Refusal(-32601, 'Method not found');
+        return DISCOVERED;
+      },
+      'tools/call': () => {
+        state.calls++;
+        return TOOL;
+      },
+    },
+    intercept: (request, response) => {
+      const asModern = request.headers['mcp-protocol-version'] === '2026-07-28';
+      // A probe is answered by the handler above.
+      const probe = request.headers['mcp-method'] === 'server/discover';
+      if (probe || asModern === state.modern || request.method !== 'POST') return false;
+      request.resume();
+      refuse(response);
+      return true;
+    },
   });
+  return { state, server, ...(await benchOf(t, server)) };
+}
+
+function json(status: number, code: number, message: string, data?: object) {
+  return (response: ServerResponse) => {
+    response.writeHead(status, { 'content-type': 'application/json' });
+    response.end(JSON.stringify({ jsonrpc: '2.0', id: null, error: { code, message, data } }));
+  };
+}
+
+const AS_MODERN: readonly (readonly [string, (response: ServerResponse) => void])[] = [
+  ['-32022', json(400, -32022, 'Unsupported protocol version', { supported: ['2026-07-28'] })],
+  ['-32020', json(400, -32020, 'MCP-Protocol-Version is missing')],
+  ['-32602', json(400, -32602, '_meta is missing')],
+  ['-32600', json(400, -32600, 'Invalid Request')],
+  ['404 with -32601', json(404, -32601, 'Method not found')],
+];
+
+for (const [how, refuse] of AS_MODERN)
+  test(`a legacy server that became a modern one and refuses by ${how} is served on at once, to agents of both eras`, async (t) => {
+    const { state, bench, modern } = await turning(t, refuse);
+    const agent = await RawAgent.connect(bench.url());
+    const call = '{"name":"a","arguments":{}}';
+    assert.ok((await agent.request('tools/call', call)).answer.result);
+    assert.ok((await modern('tools/call', { name: 'a' })).wire.result);
+    state.modern = true;
+    const both = [modern('tools/call', { name: 'a' }), modern('tools/call', { name: 'a' }, '2')];
+    for (const { wire } of await Promise.all(both)) assert.ok(wire.result, 'the modern agent');
+    assert.ok((await agent.request('tools/call', call)).answer.result, 'the legacy agent');
+    assert.equal(state.calls, 5);
+  });
+
+test('a legacy server that refuses many requests is asked seldom whether it became a modern one', async (t) => {
+  const server = await McpServer.start({
+    on: {
+      'tools/call': () => {
+        throw new Refusal(-32602, 'Unknown tool', undefined, 400);
+      },
+    },
+  });
+  const { bench, clock } = await benchOf(t, server);
+  const agent = await RawAgent.connect(bench.url());
+  const refused = async () =>
+    assert.equal((await agent.request('tools/call', '{"name":"a"}')).answer.error?.code, -32602);
+  for (let i = 0; i < 5; i++) await refused();
+  assert.equal(server.count('server/discover'), 1);
+  clock.advance(5_000);
+  await refused();
+  assert.equal(server.count('server/discover'), 2);
+});
+
+const AS_LEGACY: readonly (readonly [string, (response: ServerResponse) => void])[] = [
+  ['a text', (response) => void response.writeHead(404).end('Not Found')],
+  ['-32000', json(400, -32000, 'Bad Request: Server not initialized')],
+  ['an unknown version', json(400, -32000, 'Bad Request: Unsupported protocol version')],
+];
+
+for (const [how, refuse] of AS_LEGACY)
+  test(`a modern server that became a legacy one and refuses by ${how} is served on at once`, async (t) => {
+    const { state, modern } = await turning(t, refuse);
+    state.modern = true;
+    assert.ok((await modern('tools/call', { name: 'a' })).wire.result);
+    state.modern = false;
+    assert.ok((await modern('tools/call', { name: 'a' })).wire.result);
+    assert.equal(state.calls, 2);
+  });
+
+test('a caller whom the server does not want takes it away from nobody else', async (t) => {
   const server = await McpServer.start({
     ...modernOnly(),
     intercept: (request, response) => {
-      if (modernNow) return false;
-      // From now on whoever listens here is the other one.
-      response.writeHead(307, { location: legacy.url }).end();
-      return request.method !== 'NEVER';
+      if (request.headers.authorization !== 'Bearer bad') return false;
+      request.resume();
+      response.writeHead(404).end('no such tenant');
+      return true;
     },
   });
-  t.after(() => legacy.close());
-  const { modern } = await benchOf(t, server, { era: 'auto' });
-  assert.equal((await modern('tools/call', { name: 'a' })).wire.result.content[0].text, 'done');
-  modernNow = false;
-  const after = await modern('tools/call', { name: 'a' });
-  assert.ok(after.wire.result ?? after.wire.error);
+  const { modern } = await benchOf(t, server);
+  for (let i = 0; i < 3; i++) {
+    assert.ok((await modern('tools/call', { name: 'a' }, '1', 'good')).wire.result);
+    assert.match((await modern('tools/call', { name: 'a' }, '1', 'bad')).wire.error.message, /404/);
+  }
+  assert.equal(server.count('initialize'), 0);
+});
+
+test('a call that ran is not run again for the code of its error', async (t) => {
+  const server = await McpServer.start(
+    modernOnly({
+      'tools/call': ({ notify }) => {
+        notify('notifications/message', { level: 'info', data: 'at work' });
+        throw new Refusal(-32020, 'somebody else’s headers');
+      },
+    }),
+  );
+  const { bench } = await benchOf(t, server);
+  const agent = await RawAgent.connect(bench.url());
+  assert.ok((await agent.request('tools/call', '{"name":"a","arguments":{}}')).answer.error);
+  assert.equal(server.count('tools/call'), 1);
 });
 
 test('an era that the configuration states is not asked for', async (t) => {
@@ -255,7 +364,7 @@ test('a call that is refused for its headers is sent again with those that the l
       'tools/call': ({ headers }) => {
         const header = headers['mcp-param-region'] as string | undefined;
         calls.push(header);
-        if (header === undefined) throw new Refusal(-32020, 'Mcp-Param-Region is missing');
+        if (header === undefined) throw new Refusal(-32020, 'Mcp-Param-Region is missing', undefined, 400);
         return TOOL;
       },
     }),
@@ -273,7 +382,7 @@ test('a server that refuses the headers of every call is asked twice, and its re
   const server = await McpServer.start(
     modernOnly({
       'tools/call': () => {
-        throw new Refusal(-32020, 'never');
+        throw new Refusal(-32020, 'never', undefined, 400);
       },
     }),
   );
@@ -293,7 +402,8 @@ test('a schema that changed unheard costs nobody more than one refusal that nobo
     modernOnly({
       'tools/list': () => JSON.stringify({ tools: [tool(header)], ttlMs: 600_000, cacheScope: 'private' }),
       'tools/call': ({ headers }) => {
-        if (headers[`mcp-param-${header.toLowerCase()}`] === undefined) throw new Refusal(-32020, 'missing');
+        if (headers[`mcp-param-${header.toLowerCase()}`] === undefined)
+          throw new Refusal(-32020, 'missing', undefined, 400);
         return TOOL;
       },
     }),

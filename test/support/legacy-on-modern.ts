@@ -125,7 +125,7 @@ export class LegacyOnModern {
       listed: unused,
     };
     this.bridge = new ToModern({
-      ...{ eras: { recall: unused, find: unused, forget: unused }, servers, clock: this.clock },
+      ...{ eras: { recall: unused, find: unused }, servers, clock: this.clock },
       ...{ random: Math.random, emit: () => {}, parkMs: PARK_MS, maxParkedCalls: 1, maxAgents: 1 },
       agentIdleMs: 1,
       partitionOf: (...who) => this.partitionOf(...who),

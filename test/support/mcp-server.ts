@@ -19,11 +19,14 @@ export interface Wire {
 export class Refusal extends Error {
   readonly code: number;
   readonly data: unknown;
+  /** HTTP status that it comes with. */
+  readonly status: number;
 
-  constructor(code: number, message: string, data?: unknown) {
+  constructor(code: number, message: string, data?: unknown, status = 200) {
     super(message);
     this.code = code;
     this.data = data;
+    this.status = status;
   }
 }
 
@@ -238,6 +241,7 @@ export class McpServer {
     };
     const handler = this.on[call.message.method as string];
     let body: string;
+    let status = 200;
     try {
       if (!handler) throw new Refusal(-32601, `Method not found: ${call.message.method}`);
       const result = await handler({
@@ -251,10 +255,11 @@ export class McpServer {
       body = `"result":${result}`;
     } catch (error) {
       body = `"error":${JSON.stringify(refusalOf(error))}`;
+      status = (error as Partial<Refusal>).status ?? 200;
     }
     const text = `{"jsonrpc":"2.0","id":${JSON.stringify(call.message.id)},${body}}`;
     if (response.headersSent) response.end(event(text));
-    else response.writeHead(200, { 'content-type': 'application/json' }).end(text);
+    else response.writeHead(status, { 'content-type': 'application/json' }).end(text);
   }
 
   #ask(method: string, params: unknown, send: (text: string) => void): Promise<Wire> {

@@ -17,8 +17,8 @@ export function modernPost(
   params: object = {},
   { id = '1', declaration = {}, token, body }: ModernPost = {},
 ): Promise<Incoming> {
-  const { name, uri } = params as { name?: string; uri?: string };
-  const named = name ?? uri;
+  const { name, uri, taskId } = params as { name?: string; uri?: string; taskId?: unknown };
+  const named = name ?? uri ?? (typeof taskId === 'string' ? taskId : undefined);
   return open(url, {
     method: 'POST',
     headers: {

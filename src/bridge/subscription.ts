@@ -1,8 +1,5 @@
-import { GatewayError } from '../base/errors.js';
-import { unguessableId } from '../base/random.js';
-import type { Agent, AgentProfile, Exchange } from '../pipeline/exchange.js';
+import type { Exchange } from '../pipeline/exchange.js';
 import { listChangedKind } from '../protocol/methods.js';
-import { LATEST_LEGACY_REVISION } from '../protocol/revisions.js';
 import { concerns, type Filter } from '../protocol/subscription-filter.js';
 import { acknowledgement, stamped } from '../protocol/subscription-messages.js';
 import { JsonError } from '../wire/json.js';
@@ -12,14 +9,8 @@ import { isObject, paramOf, stringIn } from './members.js';
 /** Notices that wait for the acknowledgement: of lists one each, and of resources up to this. */
 const MAX_EARLY = 1_000;
 
-/**
- * A modern agent's subscription as a legacy server's side sees it: an agent that listens and asks for nothing but what
- * the subscription is for.
- */
-export class ListeningAgent implements Agent {
-  readonly id = `listening:${unguessableId()}`;
-  readonly profile: AgentProfile;
-  readonly listening = true;
+/** A modern agent's subscription at a legacy server: of all that the server tells, it takes what it is for. */
+export class Subscription {
   readonly #upper: Exchange;
   readonly #wanted: Filter;
   /** What came before the acknowledgement, the latest of each list and resource. */
@@ -29,7 +20,6 @@ export class ListeningAgent implements Agent {
   constructor(upper: Exchange, wanted: Filter) {
     this.#upper = upper;
     this.#wanted = wanted;
-    this.profile = { ...upper.agent.profile, revision: LATEST_LEGACY_REVISION };
   }
 
   /** Acknowledges what is honoured; from here on the agent is told. */
@@ -38,27 +28,20 @@ export class ListeningAgent implements Agent {
     if (signal.aborted) return;
     this.#honoured = honoured;
     this.#upper.notify(acknowledgement(message.id, honoured));
-    for (const early of this.#early.values()) this.notify(early);
+    for (const early of this.#early.values()) this.tell(early);
     this.#early.clear();
   }
 
   /** Never throws: what is ambiguous is dropped. */
-  notify(message: Message): void {
+  tell(message: Message): void {
     try {
-      this.#notify(message);
+      this.#tell(message);
     } catch (failure) {
       if (!(failure instanceof JsonError)) throw failure;
     }
   }
 
-  ask(): Promise<Message> {
-    const { serverId } = this.#upper;
-    return Promise.reject(
-      new GatewayError('agent_unreachable', 'Nobody is asked on a subscription', { serverId }),
-    );
-  }
-
-  #notify(message: Message): void {
+  #tell(message: Message): void {
     const { signal, message: request } = this.#upper;
     const topic = topicOf(message, this.#honoured ?? this.#wanted);
     if (topic === undefined || signal.aborted) return;
