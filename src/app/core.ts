@@ -9,7 +9,7 @@ import type { GatewayConfig, ServerConfig } from '../config/types.js';
 import { ChangeBus } from '../pipeline/changes.js';
 import { type EventSink, withoutSecrets } from '../pipeline/events.js';
 import { type Handler, type Layer, stack } from '../pipeline/exchange.js';
-import { ChildRegistry } from '../upstream/child.js';
+import { ChildRegistry, type EndGraces } from '../upstream/child.js';
 import { OriginPools } from '../upstream/origin.js';
 import { Pool, type PoolDeps, type PooledServer } from '../upstream/pool.js';
 import { openRemote } from '../upstream/remote.js';
@@ -47,13 +47,19 @@ interface Base extends Required<Surroundings> {
   readonly changes: ChangeBus;
   readonly doubts: Doubts;
   readonly children: ChildRegistry;
+  readonly graces: Partial<EndGraces>;
   readonly origins: OriginPools;
 }
 
 /** A socket that does not open within this is given up, whatever longer time a server may have to initialize. */
 const SOCKET_TIMEOUT_MS = 10_000;
 
-export function buildCore(config: GatewayConfig, surroundings: Surroundings = {}): Core {
+/** `graces`: how long children may take to leave, if that is not the usual time. */
+export function buildCore(
+  config: GatewayConfig,
+  surroundings: Surroundings = {},
+  graces: Partial<EndGraces> = {},
+): Core {
   const clock = surroundings.clock ?? systemClock;
   const base: Base = {
     clock,
@@ -65,6 +71,7 @@ export function buildCore(config: GatewayConfig, surroundings: Surroundings = {}
     changes: new ChangeBus(),
     doubts: new Doubts(),
     children: new ChildRegistry(),
+    graces,
     origins: new OriginPools({ clock, connectTimeoutMs: SOCKET_TIMEOUT_MS }),
   };
   const pool = buildPool(base);
@@ -120,7 +127,7 @@ function buildPool(base: Base): Pool {
 }
 
 function linkOpener(base: Base): PoolDeps['openLink'] {
-  const { clock, random, env, config, directory, children, origins } = base;
+  const { clock, random, env, config, directory, children, graces, origins } = base;
   const transports = new TransportMemory(clock);
   return (serverId, token, events, signal) => {
     const server = directory.get(serverId);
@@ -129,7 +136,14 @@ function linkOpener(base: Base): PoolDeps['openLink'] {
     const secrets = token === undefined ? secretsOf(server) : [...secretsOf(server), token];
     const emit = withoutSecrets(base.emit, secrets);
     if (target.kind === 'stdio')
-      return openStdio({ id, target }, events, { maxLineBytes: maxAnswerBytes, emit, clock, env, children });
+      return openStdio({ id, target }, events, {
+        ...graces,
+        maxLineBytes: maxAnswerBytes,
+        emit,
+        clock,
+        env,
+        children,
+      });
     const options = { clock, random, emit, origins, transports, maxAnswerBytes, connectTimeoutMs, signal };
     return openRemote({ id, target }, { token }, events, options);
   };

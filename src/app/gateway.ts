@@ -81,6 +81,12 @@ export async function startGateway(
   };
 }
 
+/**
+ * Agents kill what they started four seconds after they closed its input, and then nobody ends its children: the official
+ * SDKs do. By then they are gone, whatever they make of the end of theirs.
+ */
+const GRACES_OF_STDIO = { closeGraceMs: 1_000, termGraceMs: 1_500 };
+
 /** Serves one agent on a pair of streams instead of HTTP. Throws GatewayError for an unknown or disabled server. */
 export function serveAgentOnStdio(
   config: GatewayConfig,
@@ -91,7 +97,7 @@ export function serveAgentOnStdio(
   }: { readonly serverId: string; readonly stdin: Readable; readonly stdout: Writable },
   surroundings: Surroundings = {},
 ): StdioGateway {
-  const core = buildCore(config, surroundings);
+  const core = buildCore(config, surroundings, GRACES_OF_STDIO);
   const { clock, emit } = core;
   core.directory.get(serverId);
   const { maxRequestBytes, shutdownMs } = config;

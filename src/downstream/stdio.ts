@@ -78,6 +78,8 @@ class StdioAgent {
   }
 
   drain(deadlineAt: number): Promise<void> {
+    // An agent that closed its side and is not willing to wait any more.
+    if (this.#finishing) return this.close();
     this.#finish(deadlineAt);
     return this.done;
   }

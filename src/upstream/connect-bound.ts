@@ -6,6 +6,8 @@ export interface ConnectLimits {
   readonly serverId: string;
   readonly clock: Clock;
   readonly connectTimeoutMs: number;
+  /** The request by which the attempt is made. */
+  readonly method: string;
   /** Aborted when the attempt to connect is not wanted any more. */
   readonly abandoned: AbortSignal;
 }
@@ -18,7 +20,8 @@ export interface ConnectBound {
   readonly settled: () => void;
 }
 
-export function connectBound({ clock, serverId, connectTimeoutMs, abandoned }: ConnectLimits): ConnectBound {
+export function connectBound(limits: ConnectLimits): ConnectBound {
+  const { clock, serverId, connectTimeoutMs, method, abandoned } = limits;
   const ended = new AbortController();
   let settled: () => void = () => {};
   const gaveUp = new Promise<never>((_, reject) => {
@@ -28,7 +31,7 @@ export function connectBound({ clock, serverId, connectTimeoutMs, abandoned }: C
     };
     const onAbandon = () => giveUp(closed(serverId));
     const timer = clock.after(connectTimeoutMs, () =>
-      giveUp(timedOut(serverId, 'initialize', connectTimeoutMs)),
+      giveUp(timedOut(serverId, method, connectTimeoutMs, 'connectTimeoutMs')),
     );
     abandoned.addEventListener('abort', onAbandon, { once: true });
     settled = () => {

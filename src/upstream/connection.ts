@@ -12,7 +12,7 @@ import { Pending, type RequestLimits } from './pending.js';
 import { broken, cancelled, closed, gone, timedOut, unanswered } from './request-failures.js';
 import { progressTokenOf, textOf, withIdAndToken } from './rewrite.js';
 
-export interface ConnectionDeps extends ConnectLimits {
+export interface ConnectionDeps extends Omit<ConnectLimits, 'method'> {
   readonly greeting: Greeting;
   /** Until the greeting is answered over a channel that may swallow it; `connectTimeoutMs` where absent. */
   readonly greetingMs?: number;
@@ -54,7 +54,7 @@ export class Connection {
   static async open(openLink: OpenLink, deps: ConnectionDeps): Promise<Connection> {
     const connection = new Connection(deps);
     if (deps.abandoned.aborted) throw closed(deps.serverId);
-    const { signal, gaveUp, settled } = connectBound(deps);
+    const { signal, gaveUp, settled } = connectBound({ ...deps, method: deps.greeting.method });
     const connecting = connection.#connect(openLink, signal);
     try {
       await Promise.race([connecting, gaveUp]);
@@ -257,7 +257,7 @@ export class Connection {
   #giveUp(pending: Pending, told: Message, failure: GatewayError): void {
     if (pending.exchange) this.#givenUp.note(pending.wireId, pending.exchange.agent.id);
     // Over HTTP the end of its stream is what a modern server takes as the cancellation.
-    if (this.#deps.greeting.era === 'legacy' || this.#link.kind !== 'http') this.post(told);
+    if (this.#deps.greeting.method === 'initialize' || this.#link.kind !== 'http') this.post(told);
     this.#fail(pending, failure);
   }
 

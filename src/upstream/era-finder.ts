@@ -82,6 +82,7 @@ export class EraFinder {
     } catch (failure) {
       if (!(failure instanceof OtherEra)) throw failure;
       const { evidence } = failure;
+      if (this.#deps.pinned(asking.serverId) !== 'auto') return asAnswered(evidence ?? failure);
       if ((await this.#probed(asking, false)) === 'legacy' || !evidence) throw failure;
       return asAnswered(evidence);
     }

@@ -19,7 +19,7 @@ export interface LegacyGreetingOptions {
  */
 export function legacyGreeting({ serverId, secrets, profile, us, alone }: LegacyGreetingOptions): Greeting {
   return {
-    era: 'legacy',
+    method: 'initialize',
     async greet(link, ask) {
       const answer = await ask('initialize', initializeParams(profile, us, alone));
       const facts = readInitializeResult(serverId, answer, secrets);

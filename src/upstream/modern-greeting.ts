@@ -37,7 +37,7 @@ export function ownMeta(us: Implementation): string {
  */
 export function modernGreeting(serverId: string, secrets: readonly string[], us: Implementation): Greeting {
   return {
-    era: 'modern',
+    method: 'server/discover',
     async greet(link, ask) {
       const params = `{"_meta":${ownMeta(us)}}`;
       const discover = () => ask('server/discover', params).catch((failure: unknown) => failure);

@@ -34,6 +34,8 @@ export interface ModernKeeperDeps {
   readonly openLink: OpenLink;
   readonly limits: RequestLimits;
   readonly connectTimeoutMs: number;
+  /** True where the server is known to be a modern one: then it has as long to answer as any. */
+  readonly expected: boolean;
   readonly us: Implementation;
   readonly clock: Clock;
   readonly random: Random;
@@ -60,10 +62,11 @@ export class ModernKeeper {
   readonly #standing: StandingConnection;
   readonly #inbound: ModernInbound;
   readonly #listening: Listening;
-  #patient = false;
+  #patient: boolean;
 
   constructor(deps: ModernKeeperDeps) {
     this.#deps = deps;
+    this.#patient = deps.expected;
     this.key = deps.key;
     this.lastUsedAt = deps.clock.now();
     this.#inbound = new ModernInbound(deps);

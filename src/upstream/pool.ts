@@ -267,7 +267,8 @@ export class Pool {
   }
 
   #makeModern(key: string, server: PooledServer, caller: Caller): ModernKeeper {
-    return new ModernKeeper({ ...this.#common(key, server, caller), plans: this.#plans });
+    const expected = server.era === 'modern';
+    return new ModernKeeper({ ...this.#common(key, server, caller), plans: this.#plans, expected });
   }
 
   /** What keepers of both eras need. */

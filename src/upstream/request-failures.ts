@@ -6,8 +6,14 @@ export function cancelled(serverId: string): GatewayError {
   return new GatewayError('cancelled', 'The request was cancelled', { serverId });
 }
 
-export function timedOut(serverId: string, method: string, elapsedMs: number): GatewayError {
-  const what = `did not answer ${method} within ${Math.round(elapsedMs)} ms`;
+/** `setting`: the name of what bounds it. */
+export function timedOut(
+  serverId: string,
+  method: string,
+  elapsedMs: number,
+  setting?: string,
+): GatewayError {
+  const what = `did not answer ${method} within ${Math.round(elapsedMs)} ms${setting ? ` (${setting})` : ''}`;
   return new GatewayError('server_timeout', `Server "${serverId}" ${what}`, { serverId });
 }
 

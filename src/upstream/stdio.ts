@@ -22,7 +22,8 @@ export interface StdioServer {
   };
 }
 
-export interface StdioOptions {
+/** Graces are 2000 and 3000 where absent. */
+export interface StdioOptions extends Partial<EndGraces> {
   /** One message from the child; also what may wait for a child that does not read. */
   readonly maxLineBytes: number;
   readonly emit: EventSink;
@@ -30,10 +31,6 @@ export interface StdioOptions {
   /** The gateway's own environment, of which a child gets a short allow-list. */
   readonly env: NodeJS.ProcessEnv;
   readonly children: ChildRegistry;
-  /** From the end of the child's input to SIGTERM; 2000 where absent. */
-  readonly closeGraceMs?: number;
-  /** From SIGTERM to SIGKILL; 3000 where absent. */
-  readonly termGraceMs?: number;
   /** How long a child that ended, or shut one of its pipes, is still read; 1000 where absent. */
   readonly lastWordsMs?: number;
 }

@@ -4,7 +4,9 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { PassThrough } from 'node:stream';
 import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import { type StdioGateway, serveAgentOnStdio } from '../../src/app/gateway.js';
+import { parseConfig } from '../../src/config/load.js';
 import type { GatewayConfig } from '../../src/config/types.js';
 import {
   callText,
@@ -18,6 +20,10 @@ import {
 } from '../support/agent-gateway.js';
 import { FakeClock } from '../support/fake-clock.js';
 import { McpServer, type ServerCall, type Wire } from '../support/mcp-server.js';
+import { settle } from '../support/pool-bench.js';
+import { startWitness } from '../support/witness.js';
+
+const STUBBORN = fileURLToPath(new URL('../support/stubborn-server.mjs', import.meta.url));
 
 /** One agent on a pair of streams. */
 class PipeAgent {
@@ -262,6 +268,34 @@ test(
     assert.equal(server.count('tools/call'), 1);
   }),
 );
+
+test(
+  'an agent that closed its side, and then asks for the end, waits for nothing',
+  withPipe(async ({ agent, gateway, server }) => {
+    await agent.initialize();
+    agent.stdin.end(`${callText('slow', '1')}\n`);
+    await server.until(() => server.count('tools/call') === 1);
+    await gateway.drain();
+    assert.equal(codeOf(await agent.next()), 'shutting_down');
+  }),
+);
+
+test('a child that ignores its end is gone before an agent would kill the gateway', async (t) => {
+  const witness = await startWitness(t);
+  const mcpServers = { one: { command: process.execPath, args: [STUBBORN, String(witness.port)] } };
+  const { config } = parseConfig({ mcpServers }, {});
+  const [agent, clock] = [new PipeAgent(), new FakeClock()];
+  const streams = { serverId: 'one', stdin: agent.stdin, stdout: agent.stdout };
+  const gateway = serveAgentOnStdio(config, streams, { clock });
+  await agent.initialize();
+  agent.stdin.end();
+  for (const graceMs of [1_000, 1_500]) {
+    await clock.armed((delayMs) => delayMs === graceMs);
+    clock.advance(graceMs);
+  }
+  await witness.gone();
+  await settle(gateway.done, clock);
+});
 
 test('initialize cannot be cancelled', async () => {
   let requests = 0;
